@@ -173,7 +173,7 @@ printf "\n%-34s %6s %8s  %s\n", 'ns of the clock a row', 'serial', 'parallel', '
 foreach my $width (0, 100) { choice("wide_$width", $_) foreach 1, 2, 4, 8 }
 
 my ($merge_cost, $slope) = @merges > 1 ? fit(@merges) : (0, 0);
-printf "\ngpusort.cpu_row_cost = %.4f\nKEY_PART = %.3f\n", $row_cost, $key_cost / $row_cost;
-printf "MERGE_PART = %.3f, and %.3f more for 100 bytes (the model: as much again)\n", $merge_cost / $row_cost,
+printf "\ngpusort.cpu_row_cost = %.4f\nKEY_COST = %.3f\n", $row_cost, $key_cost / $row_cost;
+printf "MERGE_ROW_COST = %.3f, and %.3f more for 100 bytes (the model: as much again)\n", $merge_cost / $row_cost,
   100 * $slope / $row_cost;
 $session->finish;

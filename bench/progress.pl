@@ -7,7 +7,7 @@ use warnings;
 
 my ($name, $calls) = @ARGV;
 my $telling_file = qr{/src/(?:engine/progress|core/sorter_progress)\.c$};
-my $telling_line = qr/PROGRESS_|\b(?:sorter_tell|sorter_gave)/;
+my $telling_line = qr/PROGRESS_|\bsorter_report/;
 my $start = qr/^progress_(?:attach|init|shared_bytes)$/;
 
 # Numbers of the lines of one of our files that have to do with it.
@@ -20,7 +20,7 @@ sub tells
 	if ($file =~ m{/src/[\w/]+\.[ch]$} && !$lines{$file})
 	{
 		open my $source, '<', $file or die "$file: $!\n";
-		while (<$source>) { $lines{$file}{$.} = 1 if (/^sorter_gave\(/ .. /^}/) || /$telling_line/ }
+		while (<$source>) { $lines{$file}{$.} = 1 if /$telling_line/ }
 		close $source;
 		$lines{$file}{0} = 0;
 	}

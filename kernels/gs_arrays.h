@@ -162,27 +162,39 @@ gs_status gs_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n,
  */
 #define GS_MAX_SORT ((uint64_t) 1 << 32)
 
+	/* What a call of the sort family sorts.  A member that is not named is 0; a call ignores those of other calls. */
+	typedef struct gs_sort_request
+	{
+		gs_type key;		/* gs_sort, gs_sort_segments: the keys' type */
+		size_t key_bytes;	/* gs_merge_runs, gs_merge_sort: the keys' width */
+		bool desc;			/* gs_sort, gs_sort_segments */
+		uint32_t begin_bit; /* gs_sort: the first bit to sort by, */
+		uint32_t end_bit;	/* and the bit after the last one; 0: all bits from begin_bit on */
+		size_t value_width;
+		uint64_t n;
+		const void *keys, *values;
+		void *out_keys, *out_values;
+		const uint64_t *starts; /* gs_merge_runs, gs_sort_segments: parts + 1 elements */
+		uint64_t parts;			/* runs, or segments */
+	} gs_sort_request;
+
 /*
  * Radix sort.  key is GS_U32, GS_I32, GS_F32, GS_U64, GS_I64 or GS_F64.  Sorts by bits begin_bit to end_bit - 1 of the
  * key as an unsigned number in its type's order: integers as their value (signed ones with the top bit inverted),
  * floats as their bits (all inverted if negative, otherwise the top one).  The CPU engine takes 2^32 - 2 items.
  */
 size_t gs_sort_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
-gs_status gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const void *keys,
-				  void *out_keys, size_t value_width, const void *values, void *out_values, uint64_t n, void *temp,
-				  size_t temp_bytes);
+gs_status gs_sort(gs_engine *engine, const gs_sort_request *request, void *temp, size_t temp_bytes);
 
 /*
  * Merges sorted runs by comparison, equal keys from earlier runs first.  Run r is items starts[r] to starts[r + 1] - 1;
- * starts has runs + 1 elements, the first 0, the last n, and lies in host memory, read during the call.  A key is an
- * unsigned number of key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits, the first most significant.  values NULL
- * with value_width 4: row numbers 0 to n - 1.  No query reaches it on a GPU.
+ * starts begins with 0, ends with n, and lies in host memory, read during the call.  A key is an unsigned number of
+ * key_bytes bytes: 4, or 8, 16, 24 or 32: words of 64 bits, the first most significant.  values NULL with value_width
+ * 4: row numbers 0 to n - 1.  No query reaches it on a GPU.
  */
 size_t gs_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n,
 								uint64_t runs);
-gs_status gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
-						const void *values, void *out_values, const uint64_t *starts, uint64_t runs, uint64_t n,
-						void *temp, size_t temp_bytes);
+gs_status gs_merge_runs(gs_engine *engine, const gs_sort_request *request, void *temp, size_t temp_bytes);
 
 /*
  * The first k rows (all, if there are fewer) of the order that gs_order_plan and gs_order_run define, as row numbers.

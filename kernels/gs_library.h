@@ -44,19 +44,16 @@ gs_status gs_long_runs(gs_engine *engine, gs_type type, const void *in, uint64_t
  * otherwise.
  */
 size_t gs_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
-gs_status gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
-						const void *values, void *out_values, uint64_t n, void *temp, size_t temp_bytes);
+gs_status gs_merge_sort(gs_engine *engine, const gs_sort_request *request, void *temp, size_t temp_bytes);
 
 /*
- * Sorts each segment separately: segment s is items starts[s] to starts[s + 1] - 1.  starts has segments + 1 elements
- * in the engine's memory and never decreases; items outside all segments are not written.  Keys and values as for
- * gs_sort.  May wait.  Not used by queries: groups reach an aggregate one at a time.
+ * Sorts each segment separately, by all bits: segment s is items starts[s] to starts[s + 1] - 1.  starts is in the
+ * engine's memory and never decreases; items outside all segments are not written.  Keys and values as for gs_sort.
+ * May wait.  Not used by queries: groups reach an aggregate one at a time.
  */
 size_t gs_sort_segments_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n,
 								   uint64_t segments);
-gs_status gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void *keys, void *out_keys,
-						   size_t value_width, const void *values, void *out_values, uint64_t n, const uint64_t *starts,
-						   uint64_t segments, void *temp, size_t temp_bytes);
+gs_status gs_sort_segments(gs_engine *engine, const gs_sort_request *request, void *temp, size_t temp_bytes);
 
 #ifdef __cplusplus
 }

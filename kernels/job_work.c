@@ -472,13 +472,13 @@ static gs_status
 sort_values(gs_job *job, const void *values, void *out)
 {
 	gs_column_spec column = job->spec.columns[0];
-	uint32_t bits = 8 * (uint32_t) gs_type_width(column.type);
+	gs_sort_request request = {
+		.key = column.type, .desc = column.desc, .n = job->rows, .keys = values, .out_keys = out};
 	size_t temp_bytes = gs_sort_temp_bytes(job->engine, column.type, 0, job->rows);
 	void *temp;
 
 	GS_TRY(alloc_block(job, B_TEMP, temp_bytes, 1, &temp));
-	GS_TRY(gs_sort(job->engine, column.type, column.desc, 0, bits, values, out, 0, NULL, NULL, job->rows, temp,
-				   temp_bytes));
+	GS_TRY(gs_sort(job->engine, &request, temp, temp_bytes));
 	GS_TRY(poll(job));
 	release(job, B_TEMP);
 	return GS_OK;

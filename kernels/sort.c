@@ -33,22 +33,22 @@ width_valid(size_t value_width)
  * Returns true if all arrays are present, aligned and disjoint.  numbers: absent values stand for row numbers.
  */
 static bool
-items_valid(const gs_sort_items *t, bool numbers)
+items_valid(const gs_sort_request *r, bool numbers)
 {
-	size_t align = t->key_bytes < 8 ? t->key_bytes : 8;
-	uint64_t key_bytes = t->n * t->key_bytes, value_bytes = t->n * t->value_width;
-	const void *in[] = {t->keys, t->values};
-	const void *out[] = {t->out_keys, t->out_values};
+	size_t align = r->key_bytes < 8 ? r->key_bytes : 8;
+	uint64_t key_bytes = r->n * r->key_bytes, value_bytes = r->n * r->value_width;
+	const void *in[] = {r->keys, r->values};
+	const void *out[] = {r->out_keys, r->out_values};
 	uint64_t bytes[] = {key_bytes, value_bytes};
 
-	if (!array_valid(t->keys, align) || !array_valid(t->out_keys, align))
+	if (!array_valid(r->keys, align) || !array_valid(r->out_keys, align))
 		return false;
-	if (t->value_width == 0 && (t->values != NULL || t->out_values != NULL))
+	if (r->value_width == 0 && (r->values != NULL || r->out_values != NULL))
 		return false;
-	if (t->value_width != 0 &&
-		(!array_valid(t->out_values, t->value_width) || (uintptr_t) t->values % t->value_width != 0))
+	if (r->value_width != 0 &&
+		(!array_valid(r->out_values, r->value_width) || (uintptr_t) r->values % r->value_width != 0))
 		return false;
-	if (t->value_width != 0 && t->values == NULL && (!numbers || t->value_width != 4))
+	if (r->value_width != 0 && r->values == NULL && (!numbers || r->value_width != 4))
 		return false;
 	for (int o = 0; o < 2; o++)
 		for (int i = 0; i < 2; i++)
@@ -69,26 +69,36 @@ gs_sort_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uin
 	return ops->sort_temp_bytes(engine, key, value_width, n);
 }
 
+/* Returns the request with what its key's type says filled in. */
+static gs_sort_request
+typed(const gs_sort_request *request)
+{
+	gs_sort_request r = *request;
+
+	r.key_bytes = gs_type_width(r.key);
+	if (r.end_bit == 0)
+		r.end_bit = 8 * (uint32_t) r.key_bytes;
+	return r;
+}
+
 gs_status
-gs_sort(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit, const void *keys,
-		void *out_keys, size_t value_width, const void *values, void *out_values, uint64_t n, void *temp,
-		size_t temp_bytes)
+gs_sort(gs_engine *engine, const gs_sort_request *request, void *temp, size_t temp_bytes)
 {
 	const struct gs_sort_ops *ops = family(engine);
-	gs_sort_items items = {keys, values, out_keys, out_values, gs_type_width(key), value_width, n};
+	gs_sort_request r = typed(request);
 
-	if (ops->sort == NULL || !numeric(key) || !width_valid(value_width) || begin_bit >= end_bit ||
-		end_bit > 8 * gs_type_width(key))
+	if (ops->sort == NULL || !numeric(r.key) || !width_valid(r.value_width) || r.begin_bit >= r.end_bit ||
+		r.end_bit > 8 * r.key_bytes)
 		return GS_INVALID;
-	if (n == 0)
+	if (r.n == 0)
 		return GS_OK;
-	if (n > GS_MAX_SORT)
+	if (r.n > GS_MAX_SORT)
 		return GS_TOO_BIG;
-	if (!items_valid(&items, false))
+	if (!items_valid(&r, false))
 		return GS_INVALID;
-	if (!temp_valid(temp, temp_bytes, gs_sort_temp_bytes(engine, key, value_width, n)))
+	if (!temp_valid(temp, temp_bytes, gs_sort_temp_bytes(engine, r.key, r.value_width, r.n)))
 		return GS_INVALID;
-	return ops->sort(engine, key, desc, begin_bit, end_bit, &items, temp);
+	return ops->sort(engine, &r, temp);
 }
 
 /* ---------------------------------------------------------------- merge sort */
@@ -104,23 +114,21 @@ gs_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value
 }
 
 gs_status
-gs_merge_sort(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
-			  const void *values, void *out_values, uint64_t n, void *temp, size_t temp_bytes)
+gs_merge_sort(gs_engine *engine, const gs_sort_request *r, void *temp, size_t temp_bytes)
 {
 	const struct gs_sort_ops *ops = family(engine);
-	gs_sort_items items = {keys, values, out_keys, out_values, key_bytes, value_width, n};
 
-	if (ops->merge_sort == NULL || !words_valid(key_bytes) || !width_valid(value_width))
+	if (ops->merge_sort == NULL || !words_valid(r->key_bytes) || !width_valid(r->value_width))
 		return GS_INVALID;
-	if (n == 0)
+	if (r->n == 0)
 		return GS_OK;
-	if (n > GS_MAX_SORT)
+	if (r->n > GS_MAX_SORT)
 		return GS_TOO_BIG;
-	if (!items_valid(&items, true))
+	if (!items_valid(r, true))
 		return GS_INVALID;
-	if (!temp_valid(temp, temp_bytes, gs_merge_sort_temp_bytes(engine, key_bytes, value_width, n)))
+	if (!temp_valid(temp, temp_bytes, gs_merge_sort_temp_bytes(engine, r->key_bytes, r->value_width, r->n)))
 		return GS_INVALID;
-	return ops->merge_sort(engine, &items, temp);
+	return ops->merge_sort(engine, r, temp);
 }
 
 size_t
@@ -134,30 +142,36 @@ gs_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value
 	return ops->merge_runs_temp_bytes(engine, key_bytes, value_width, n, runs);
 }
 
+/* Returns true if runs are given that never decrease and cover all items. */
+static bool
+runs_valid(const gs_sort_request *r)
+{
+	if (r->starts == NULL || r->starts[0] != 0 || r->starts[r->parts] != r->n)
+		return false;
+	for (uint64_t run = 0; run < r->parts; run++)
+		if (r->starts[run] > r->starts[run + 1])
+			return false;
+	return true;
+}
+
 gs_status
-gs_merge_runs(gs_engine *engine, size_t key_bytes, const void *keys, void *out_keys, size_t value_width,
-			  const void *values, void *out_values, const uint64_t *starts, uint64_t runs, uint64_t n, void *temp,
-			  size_t temp_bytes)
+gs_merge_runs(gs_engine *engine, const gs_sort_request *r, void *temp, size_t temp_bytes)
 {
 	const struct gs_sort_ops *ops = family(engine);
-	gs_sort_items items = {keys, values, out_keys, out_values, key_bytes, value_width, n};
 
-	if (ops->merge_runs == NULL || !words_valid(key_bytes) || !width_valid(value_width))
+	if (ops->merge_runs == NULL || !words_valid(r->key_bytes) || !width_valid(r->value_width))
 		return GS_INVALID;
-	if (n > GS_MAX_SORT)
+	if (r->n > GS_MAX_SORT)
 		return GS_TOO_BIG;
-	if (starts == NULL || starts[0] != 0 || starts[runs] != n)
+	if (!runs_valid(r))
 		return GS_INVALID;
-	for (uint64_t r = 0; r < runs; r++)
-		if (starts[r] > starts[r + 1])
-			return GS_INVALID;
-	if (n == 0)
+	if (r->n == 0)
 		return GS_OK;
-	if (!items_valid(&items, true))
+	if (!items_valid(r, true))
 		return GS_INVALID;
-	if (!temp_valid(temp, temp_bytes, gs_merge_runs_temp_bytes(engine, key_bytes, value_width, n, runs)))
+	if (!temp_valid(temp, temp_bytes, gs_merge_runs_temp_bytes(engine, r->key_bytes, r->value_width, r->n, r->parts)))
 		return GS_INVALID;
-	return ops->merge_runs(engine, &items, starts, runs, temp);
+	return ops->merge_runs(engine, r, temp);
 }
 
 /* ---------------------------------------------------------------- segments */
@@ -174,24 +188,24 @@ gs_sort_segments_temp_bytes(const gs_engine *engine, gs_type key, size_t value_w
 }
 
 gs_status
-gs_sort_segments(gs_engine *engine, gs_type key, bool desc, const void *keys, void *out_keys, size_t value_width,
-				 const void *values, void *out_values, uint64_t n, const uint64_t *starts, uint64_t segments,
-				 void *temp, size_t temp_bytes)
+gs_sort_segments(gs_engine *engine, const gs_sort_request *request, void *temp, size_t temp_bytes)
 {
 	const struct gs_sort_ops *ops = family(engine);
-	gs_sort_items items = {keys, values, out_keys, out_values, gs_type_width(key), value_width, n};
+	gs_sort_request r = typed(request);
 
-	if (ops->segments == NULL || !numeric(key) || !width_valid(value_width))
+	r.begin_bit = 0;
+	r.end_bit = 8 * (uint32_t) r.key_bytes;
+	if (ops->segments == NULL || !numeric(r.key) || !width_valid(r.value_width))
 		return GS_INVALID;
-	if (n == 0 || segments == 0)
+	if (r.n == 0 || r.parts == 0)
 		return GS_OK;
-	if (n > GS_MAX_SORT || segments > GS_MAX_SORT)
+	if (r.n > GS_MAX_SORT || r.parts > GS_MAX_SORT)
 		return GS_TOO_BIG;
-	if (!array_valid(starts, 8) || !items_valid(&items, false))
+	if (!array_valid(r.starts, 8) || !items_valid(&r, false))
 		return GS_INVALID;
-	if (!temp_valid(temp, temp_bytes, gs_sort_segments_temp_bytes(engine, key, value_width, n, segments)))
+	if (!temp_valid(temp, temp_bytes, gs_sort_segments_temp_bytes(engine, r.key, r.value_width, r.n, r.parts)))
 		return GS_INVALID;
-	return ops->segments(engine, key, desc, &items, starts, segments, temp);
+	return ops->segments(engine, &r, temp);
 }
 
 /* ---------------------------------------------------------------- top-k */

@@ -1,8 +1,9 @@
 /*
  * sort.h: operations of the sort family that an engine implements.  Internal to kernels/.
  *
- * sort.c has checked the arguments: types, widths and sizes are valid, no required array is NULL, arrays do not
- * overlap, n > 0, temp is large enough.  An engine leaves an operation NULL if it does not support it.
+ * sort.c has checked the request: types, widths and sizes are valid, no required array is NULL, arrays do not overlap,
+ * n > 0, temp is large enough.  Where the caller names a type, sort.c has filled in key_bytes, and end_bit if it was 0.
+ * An engine leaves an operation NULL if it does not support it.
  */
 #ifndef GS_SORT_H
 #define GS_SORT_H
@@ -13,36 +14,24 @@
 extern "C" {
 #endif
 
-/* Input and output: keys and their values. */
-typedef struct gs_sort_items
-{
-	const void *keys, *values; /* values NULL: none, or row numbers (gs_merge_sort) */
-	void *out_keys, *out_values;
-	size_t key_bytes, value_width;
-	uint64_t n;
-} gs_sort_items;
-
 struct gs_sort_ops
 {
 	size_t (*sort_temp_bytes)(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
 	/* begin_bit < end_bit */
-	gs_status (*sort)(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
-					  const gs_sort_items *items, void *temp);
+	gs_status (*sort)(gs_engine *engine, const gs_sort_request *r, void *temp);
 
 	size_t (*merge_sort_temp_bytes)(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
-	gs_status (*merge_sort)(gs_engine *engine, const gs_sort_items *items, void *temp);
+	gs_status (*merge_sort)(gs_engine *engine, const gs_sort_request *r, void *temp);
 
-	/* starts is checked as well; runs > 0 */
+	/* starts is checked as well; parts > 0 */
 	size_t (*merge_runs_temp_bytes)(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n,
 									uint64_t runs);
-	gs_status (*merge_runs)(gs_engine *engine, const gs_sort_items *items, const uint64_t *starts, uint64_t runs,
-							void *temp);
+	gs_status (*merge_runs)(gs_engine *engine, const gs_sort_request *r, void *temp);
 
-	/* starts is in the engine's memory and not checked; segments > 0 */
+	/* starts is in the engine's memory and not checked; parts > 0 */
 	size_t (*segments_temp_bytes)(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n,
 								  uint64_t segments);
-	gs_status (*segments)(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,
-						  uint64_t segments, void *temp);
+	gs_status (*segments)(gs_engine *engine, const gs_sort_request *r, void *temp);
 
 	/* 0 < k <= rows */
 	size_t (*top_k_temp_bytes)(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows,

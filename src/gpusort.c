@@ -10,7 +10,7 @@
 #include "src/base/guc.h"
 #include "src/base/keptmem.h"
 #include "src/columns/shared.h"
-#include "src/core/limits.h"
+#include "src/nodes/limits.h"
 #include "src/core/node.h"
 #include "src/engine/progress.h"
 #include "src/engine/stat.h"

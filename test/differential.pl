@@ -146,7 +146,7 @@ my %types = (
 	'word' => \&strings);
 
 # Strings: short, long, with a long common prefix, with characters of several bytes; product codes, and words that
-# differ below the first level only.
+# differ below the primary weights only.
 sub strings
 {
 	my $random = pick(

@@ -134,6 +134,7 @@ report 'all functions that are described are there',
   grep { my $name = $_; !grep { $_ eq $name } @functions } $text{'doc/functions.md'} =~ /^### (gpu_\w+)$/mg;
 report 'what EXPLAIN says is described',
   undescribed('doc/explain.md', found(qr/ExplainProperty\w+\("([^"]+)"/, split ' ', qx{find src -name '*.c'}),
+	found(qr/\{.*?, "([^"]+)", (?:NULL|"[^"]+"),/, 'src/core/explain.c'),
 	found(qr/NODE_NAME "(\w+)"/, split ' ', qx{find src -name '*.h'}));
 report 'reasons to leave a sort to PostgreSQL are described',
   undescribed('doc/explain.md', found(qr/^\t\t\[SORTER_(?!OURS)\w+\] = "([^"]+)",/m, 'src/core/sorter_stats.c'));

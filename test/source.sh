@@ -21,18 +21,20 @@ report() {
 # Rooms of src/ that a room may include from; "." is src/ itself.  All but the service may use base.
 may_include() {
 	case $1 in
-		.) echo plan parallel shares append aggregates columns core engine base ;;
-		plan) echo parallel shares append aggregates columns cost core keys engine base ;;
+		.) echo plan parallel shares append aggregates columns core nodes engine base ;;
+		plan) echo parallel shares append aggregates columns cost core nodes keys engine base ;;
 		columns) echo keys engine base ;;
-		parallel | append) echo cost core merge keys engine base ;;
-		shares) echo cost core base ;;
-		aggregates) echo shares arrays cost core keys engine base ;;
-		arrays) echo core keys engine base ;;
+		parallel | append) echo cost core rows nodes merge keys engine base ;;
+		shares) echo cost core rows nodes base ;;
+		aggregates) echo shares arrays cost core nodes keys engine base ;;
+		arrays) echo core rows keys engine base ;;
 		cost) echo core keys base ;;
-		core) echo merge keys engine base ;;
+		core) echo rows nodes merge keys engine base ;;
+		rows) echo keys engine base ;;
+		nodes) echo base ;;
 		merge) echo keys base ;;
 		keys) echo base ;;
-		engine) echo base service/protocol.h ;;
+		engine) echo keys base service/protocol.h ;;
 		base) echo service/protocol.h ;;
 		*) echo ;;
 	esac
@@ -99,7 +101,7 @@ kernels_crossing() {
 # A module is a source file with the header of the same name, and what is written as a half of it.
 circles() {
 	includes | sed -E 's/^[^ ]+ src\///; s/\.[ch]( |$)/\1/g
-		s/sortkey_types/sortkey/g; s/level1_types/level1/g; s/sorter_(job|defer|stats)/sorter/g
+		s/sortkey_types/sortkey/g; s/primary_weights_types/primary_weights/g; s/sorter_(job|defer|stats)/sorter/g
 		s/vectorengine|vectorcompare|vectorcheck/vectorjob/g' |
 		awk '$1 != $2' | LC_ALL=C tsort 2>&1 >/dev/null || true
 }

@@ -104,8 +104,15 @@ run(gs_engine *engine, const char *name, gs_type type, size_t value_width, uint6
 	{
 		double begin = now();
 
-		gs_sort(engine, type, false, 0, 8 * (uint32_t) width, keys, out, value_width, value_width ? values : NULL,
-				value_width ? out_values : NULL, n, temp, bytes);
+		gs_sort(engine,
+				&(gs_sort_request){.key = type,
+								   .keys = keys,
+								   .out_keys = out,
+								   .value_width = value_width,
+								   .values = value_width ? values : NULL,
+								   .out_values = value_width ? out_values : NULL,
+								   .n = n},
+				temp, bytes);
 		ours[r] = now() - begin;
 		memcpy(k, keys, n * width), memcpy(v, values, n * 4);
 		begin = now();

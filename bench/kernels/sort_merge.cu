@@ -167,8 +167,12 @@ sort_case(const char *name, const char *want, int lg, shape how, bool numbers)
 					   stream,
 					   [&]
 					   {
-						   GS(gs_merge_sort(engine, sizeof(K), keys, out, width, PAIRS && !numbers ? values : NULL,
-											PAIRS ? out_values : NULL, n, temp, bytes));
+						   gs_sort_request r = {};
+
+						   r.key_bytes = sizeof(K), r.keys = keys, r.out_keys = out, r.n = n;
+						   if (PAIRS)
+							   r.value_width = width, r.values = numbers ? NULL : values, r.out_values = out_values;
+						   GS(gs_merge_sort(engine, &r, temp, bytes));
 					   },
 					   [] {}));
 		note(cub_large,
@@ -222,9 +226,20 @@ runs_case(const char *want, int lg, u64 runs, bool even)
 	make<<<GRID>>>(raw, n, UNIFORM);
 	iota<<<GRID>>>(values, n);
 	CK(cudaDeviceSynchronize());
+
+	gs_sort_request request = {};
+
+	request.key_bytes = 8, request.value_width = 4;
 	for (u64 r = 0; r < runs; r++)
-		GS(gs_merge_sort(engine, 8, raw + starts[r], keys + starts[r], 4, values + starts[r], sorted + starts[r],
-						 starts[r + 1] - starts[r], temp, sort_bytes));
+	{
+		request.keys = raw + starts[r], request.out_keys = keys + starts[r];
+		request.values = values + starts[r], request.out_values = sorted + starts[r];
+		request.n = starts[r + 1] - starts[r];
+		GS(gs_merge_sort(engine, &request, temp, sort_bytes));
+	}
+	request.keys = keys, request.out_keys = out;
+	request.values = sorted, request.out_values = out_values;
+	request.starts = starts.data(), request.parts = runs, request.n = n;
 	GS(gs_sync(engine));
 	if (runs == 2)
 		CK(cub::DeviceMerge::MergePairs(NULL, cub_bytes, keys, sorted, (int64_t) starts[1], keys + starts[1],
@@ -237,9 +252,8 @@ runs_case(const char *want, int lg, u64 runs, bool even)
 	{
 		CK(cudaMemset(out, 0xa5, n * 8));
 		CK(cudaMemset(out_values, 0xa5, n * 4));
-		float a = once(stream, [&] {
-			GS(gs_merge_runs(engine, 8, keys, out, 4, sorted, out_values, starts.data(), runs, n, temp, bytes));
-		}, [] {});
+		float a = once(
+			stream, [&] { GS(gs_merge_runs(engine, &request, temp, bytes)); }, [] {});
 		float b = once(
 			stream,
 			[&] {

@@ -119,8 +119,13 @@ sort_case(const char *name, const char *want, int lg, shape how, int end_bit)
 	};
 	auto ours = [&]
 	{
-		GS(gs_sort(engine, type, false, 0, (u32) end_bit, keys, out, width, PAIRS ? values : NULL,
-				   PAIRS ? out_values : NULL, n, temp, bytes));
+		gs_sort_request r = {};
+
+		r.key = type, r.end_bit = (u32) end_bit;
+		r.keys = keys, r.out_keys = out, r.n = n;
+		if (PAIRS)
+			r.value_width = width, r.values = values, r.out_values = out_values;
+		GS(gs_sort(engine, &r, temp, bytes));
 	};
 	std::vector<float> cub8, cub9, own;
 	u64 wrong = 0;

@@ -159,11 +159,16 @@ run(const char *name, gs_type type, int segments)
 	CK(cudaMemset(out_values, 0xff, n * width));
 
 	timing ours = median_of(5, stream,
-						   [&]
-						   {
-							   GS(gs_sort_segments(engine, type, false, keys, out_keys, width, pairs ? values : NULL,
-												   pairs ? out_values : NULL, n, starts, (u64) segments, temp, bytes));
-						   });
+							[&]
+							{
+								gs_sort_request r = {};
+
+								r.key = type, r.keys = keys, r.out_keys = out_keys, r.n = n;
+								if (pairs)
+									r.value_width = width, r.values = values, r.out_values = out_values;
+								r.starts = starts, r.parts = (u64) segments;
+								GS(gs_sort_segments(engine, &r, temp, bytes));
+							});
 
 	CK(cudaMemset(bad, 0, 16));
 	count_differences<<<GRID>>>((const K *) out_keys, k.Current(), n, bad);

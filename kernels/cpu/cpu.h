@@ -444,30 +444,27 @@ gs_status gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes)
 size_t gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width, uint64_t n);
 gs_status gs_sort_u32(gs_work *work, size_t partition_rows, uint32_t xor_mask, const uint32_t *keys, uint32_t *out,
 					  size_t n, void *temp);
-gs_status gs_sort_alone(struct gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp,
+gs_status gs_sort_alone(struct gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request *r, void *temp,
 						bool *done);
-gs_status gs_sort_pairs(struct gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_items *items,
+gs_status gs_sort_pairs(struct gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_request *r,
 						void *temp);
 
 size_t gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n);
-gs_status gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
-						   const gs_sort_items *items, void *temp);
+gs_status gs_cpu_sort_keys(gs_engine *engine, const gs_sort_request *r, void *temp);
 /* ---------------------------------------------------------------- topk.c, segments.c */
 
 size_t gs_cpu_top_k_temp(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k);
 gs_status gs_cpu_top_k(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k,
 					   uint32_t *order, void *temp, size_t temp_bytes);
 size_t gs_cpu_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments);
-gs_status gs_cpu_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,
-						  uint64_t segments, void *temp);
+gs_status gs_cpu_segments(gs_engine *engine, const gs_sort_request *r, void *temp);
 
 /* ---------------------------------------------------------------- merge.c */
 
 size_t gs_cpu_merge_sort_temp(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n);
-gs_status gs_cpu_merge_sort(gs_engine *engine, const gs_sort_items *items, void *temp);
+gs_status gs_cpu_merge_sort(gs_engine *engine, const gs_sort_request *r, void *temp);
 size_t gs_cpu_merge_runs_temp(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n, uint64_t runs);
-gs_status gs_cpu_merge_runs(gs_engine *engine, const gs_sort_items *items, const uint64_t *starts, uint64_t runs,
-							void *temp);
+gs_status gs_cpu_merge_runs(gs_engine *engine, const gs_sort_request *r, void *temp);
 
 /* ---------------------------------------------------------------- job.c, cpu.c */
 

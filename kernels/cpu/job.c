@@ -188,7 +188,7 @@ reserve_words(order_job *job, bool keep)
 }
 
 /*
- * Sorts what packing has not settled.  Frees the columns first if the words hold the complete key.
+ * Sorts what packing has not put in order.  Frees the columns first if the words hold the complete key.
  */
 static gs_status
 sort_words(order_job *job, gs_table *table, bool keep)

@@ -295,43 +295,43 @@ gs_cpu_merge_runs_temp(const gs_engine *engine, size_t key_bytes, size_t value_w
 	return gs_cpu_merge_sort_temp(engine, key_bytes, value_width, n);
 }
 
-/* Calls the specialization for the sizes at hand. */
+/* Calls the specialization for the sizes at hand, with runs that begin at starts; without runs it sorts. */
 static gs_status
-start(gs_engine *engine, const gs_sort_items *t, const uint64_t *starts, uint64_t runs, void *temp)
+start(gs_engine *engine, const gs_sort_request *s, const uint64_t *starts, uint64_t runs, void *temp)
 {
 	request r = {.work = &((gs_cpu_engine *) engine)->work,
-				 .in = {(char *) t->keys, (char *) t->values},
-				 .out = {t->out_keys, t->out_values},
-				 .temp = {temp, (char *) temp + (t->n * t->key_bytes + 63) / 64 * 64},
-				 .n = t->n,
+				 .in = {(char *) s->keys, (char *) s->values},
+				 .out = {s->out_keys, s->out_values},
+				 .temp = {temp, (char *) temp + (s->n * s->key_bytes + 63) / 64 * 64},
+				 .n = s->n,
 				 .starts = starts,
 				 .runs = runs};
 
-	switch (t->key_bytes)
+	switch (s->key_bytes)
 	{
 		case 4:
-			return run_4(&r, t->value_width);
+			return run_4(&r, s->value_width);
 		case 8:
-			return run_8(&r, t->value_width);
+			return run_8(&r, s->value_width);
 		case 16:
-			return run_16(&r, t->value_width);
+			return run_16(&r, s->value_width);
 		case 24:
-			return run_24(&r, t->value_width);
+			return run_24(&r, s->value_width);
 		default:
-			return run_32(&r, t->value_width);
+			return run_32(&r, s->value_width);
 	}
 }
 
 /* Implements gs_merge_sort. */
 gs_status
-gs_cpu_merge_sort(gs_engine *engine, const gs_sort_items *t, void *temp)
+gs_cpu_merge_sort(gs_engine *engine, const gs_sort_request *r, void *temp)
 {
-	return start(engine, t, NULL, 0, temp);
+	return start(engine, r, NULL, 0, temp);
 }
 
 /* Implements gs_merge_runs. */
 gs_status
-gs_cpu_merge_runs(gs_engine *engine, const gs_sort_items *t, const uint64_t *starts, uint64_t runs, void *temp)
+gs_cpu_merge_runs(gs_engine *engine, const gs_sort_request *r, void *temp)
 {
-	return start(engine, t, starts, runs, temp);
+	return start(engine, r, r->starts, r->parts, temp);
 }

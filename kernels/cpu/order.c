@@ -165,7 +165,7 @@ gs_order_pack(gs_order *order)
 }
 
 /*
- * Returns true if packing settled the order: rows ascend in the complete key, or strictly descend.
+ * Returns true if packing found the order: rows ascend in the complete key, or strictly descend.
  */
 bool
 gs_order_already_sorted(const gs_order *order)

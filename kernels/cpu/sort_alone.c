@@ -19,7 +19,7 @@
 typedef struct alone_sort
 {
 	gs_cpu_engine *cpu;
-	const gs_sort_items *items;
+	const gs_sort_request *r;
 	gs_key_bits bits;
 	uint64_t least, range; /* least code, and range of all codes */
 } alone_sort;
@@ -46,7 +46,7 @@ float_flip32(uint32_t x)
 static void
 codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
 {
-	const char *keys = (const char *) s->items->keys + row * s->items->key_bytes;
+	const char *keys = (const char *) s->r->keys + row * s->r->key_bytes;
 	const uint64_t *wide = (const uint64_t *) keys, xor_mask = s->bits.xor_mask;
 	const uint32_t *narrow = (const uint32_t *) keys;
 	const uint32_t sign = (uint32_t) 1 << 31;
@@ -107,8 +107,8 @@ key_of(const alone_sort *s, uint64_t code)
 static bool
 some_alike(const alone_sort *s, uint64_t row, size_t n)
 {
-	const uint64_t *wide = (const uint64_t *) s->items->keys + row, quiet = 0x7ff8000000000000ull;
-	const uint32_t *narrow = (const uint32_t *) s->items->keys + row, small_quiet = 0x7fc00000u;
+	const uint64_t *wide = (const uint64_t *) s->r->keys + row, quiet = 0x7ff8000000000000ull;
+	const uint32_t *narrow = (const uint32_t *) s->r->keys + row, small_quiet = 0x7fc00000u;
 	bool alike = false;
 
 	if (s->bits.type == GS_F64)
@@ -126,7 +126,7 @@ some_alike(const alone_sort *s, uint64_t row, size_t n)
 static gs_status
 find_range(alone_sort *s, bool *good)
 {
-	uint64_t n = s->items->n, codes[GS_BLOCK_ROWS], least = ~(uint64_t) 0, most = 0;
+	uint64_t n = s->r->n, codes[GS_BLOCK_ROWS], least = ~(uint64_t) 0, most = 0;
 
 	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)
 	{
@@ -156,7 +156,7 @@ find_range(alone_sort *s, bool *good)
 static gs_status
 sort_by_counting(const alone_sort *s, uint32_t *counts)
 {
-	uint64_t n = s->items->n, range = s->range + 1, codes[GS_BLOCK_ROWS], at = 0;
+	uint64_t n = s->r->n, range = s->range + 1, codes[GS_BLOCK_ROWS], at = 0;
 
 	memset(counts, 0, LANES * range * sizeof(*counts));
 	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)
@@ -175,12 +175,12 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
 		for (uint32_t lane = 0; lane < LANES; lane++)
 			end += counts[lane * range + code];
 		GS_TRY(gs_work_add(&s->cpu->work, 1 + (end - at) / 4));
-		if (s->items->key_bytes == 8)
+		if (s->r->key_bytes == 8)
 			for (; at < end; at++)
-				((uint64_t *) s->items->out_keys)[at] = key;
+				((uint64_t *) s->r->out_keys)[at] = key;
 		else
 			for (; at < end; at++)
-				((uint32_t *) s->items->out_keys)[at] = (uint32_t) key;
+				((uint32_t *) s->r->out_keys)[at] = (uint32_t) key;
 	}
 	return GS_OK;
 }
@@ -196,7 +196,7 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
 		uint64_t end = n - row < GS_BLOCK_ROWS ? n : row + GS_BLOCK_ROWS;                                              \
                                                                                                                        \
 		for (uint64_t i = row; i < end; i++)                                                                           \
-			((T *) s->items->out_keys)[i] = (T) key_of(s, s->least + (numbers)[i]);                                    \
+			((T *) s->r->out_keys)[i] = (T) key_of(s, s->least + (numbers)[i]);                                        \
 		GS_TRY(gs_work_add(&s->cpu->work, end - row));                                                                 \
 	}
 
@@ -206,12 +206,12 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
 static gs_status
 sort_as_u32(const alone_sort *s, uint32_t *temp)
 {
-	uint64_t n = s->items->n, codes[GS_BLOCK_ROWS];
+	uint64_t n = s->r->n, codes[GS_BLOCK_ROWS];
 	uint32_t *numbers = temp, *sorted = temp + n;
 
-	if (s->items->key_bytes == 4 && s->bits.type != GS_F32)
-		return gs_sort_u32(&s->cpu->work, s->cpu->tuning.combine_rows, (uint32_t) key_of(s, 0), s->items->keys,
-						   s->items->out_keys, n, temp);
+	if (s->r->key_bytes == 4 && s->bits.type != GS_F32)
+		return gs_sort_u32(&s->cpu->work, s->cpu->tuning.combine_rows, (uint32_t) key_of(s, 0), s->r->keys,
+						   s->r->out_keys, n, temp);
 	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)
 	{
 		size_t block = n - row < GS_BLOCK_ROWS ? n - row : GS_BLOCK_ROWS;
@@ -222,7 +222,7 @@ sort_as_u32(const alone_sort *s, uint32_t *temp)
 		GS_TRY(gs_work_add(&s->cpu->work, block));
 	}
 	GS_TRY(gs_sort_u32(&s->cpu->work, s->cpu->tuning.combine_rows, 0, numbers, sorted, n, temp + 2 * n));
-	if (s->items->key_bytes == 8)
+	if (s->r->key_bytes == 8)
 		WRITE_KEYS(uint64_t, sorted)
 	else
 		WRITE_KEYS(uint32_t, sorted)
@@ -235,7 +235,7 @@ sort_as_u32(const alone_sort *s, uint32_t *temp)
 static gs_status
 sort_as_words(const alone_sort *s, uint64_t *temp)
 {
-	uint64_t n = s->items->n, room = (n + 7) / 8 * 8, *words = temp, *other = temp + room;
+	uint64_t n = s->r->n, room = (n + 7) / 8 * 8, *words = temp, *other = temp + room;
 	gs_sorter sorter = {.work = &s->cpu->work, .tuning = &s->cpu->tuning};
 
 	if (gs_sorter_bytes(n, &s->cpu->tuning) > 0)
@@ -250,7 +250,7 @@ sort_as_words(const alone_sort *s, uint64_t *temp)
 		GS_TRY(gs_work_add(&s->cpu->work, block));
 	}
 	GS_TRY(gs_sort_words(&sorter, &words, &other, n, 0, gs_bits(s->range), true));
-	if (s->items->key_bytes == 8)
+	if (s->r->key_bytes == 8)
 		WRITE_KEYS(uint64_t, words)
 	else
 		WRITE_KEYS(uint32_t, words)
@@ -262,16 +262,16 @@ sort_as_words(const alone_sort *s, uint64_t *temp)
  * gs_cpu_sort_keys.
  */
 gs_status
-gs_sort_alone(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp, bool *done)
+gs_sort_alone(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request *r, void *temp, bool *done)
 {
-	alone_sort s = {.cpu = cpu, .items = items, .bits = *bits};
+	alone_sort s = {.cpu = cpu, .r = r, .bits = *bits};
 
 	GS_TRY(find_range(&s, done));
 	if (!*done)
 		return GS_OK;
-	if (s.range < COUNTED_RANGE && s.range < items->n / COUNTED_ROWS)
+	if (s.range < COUNTED_RANGE && s.range < r->n / COUNTED_ROWS)
 		return sort_by_counting(&s, temp);
-	if (s.range <= UINT32_MAX && items->n > U32_ROWS)
+	if (s.range <= UINT32_MAX && r->n > U32_ROWS)
 		return sort_as_u32(&s, temp);
 	return sort_as_words(&s, temp);
 }

@@ -45,9 +45,9 @@ gs_key_codes(const gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys
  * Sorts 4-byte integers with 4-byte values, each pair as one word.
  */
 static gs_status
-sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, void *temp)
+sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request *r, void *temp)
 {
-	uint64_t n = items->n, *words = temp, *other = (uint64_t *) ((char *) temp + words_bytes(n));
+	uint64_t n = r->n, *words = temp, *other = (uint64_t *) ((char *) temp + words_bytes(n));
 	uint32_t xor_mask = (uint32_t) bits->xor_mask ^ (gs_type_is_signed(bits->type) ? (uint32_t) 1 << 31 : 0);
 	gs_sorter sorter = {.work = &cpu->work, .tuning = &cpu->tuning, .values = true};
 
@@ -57,16 +57,16 @@ sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_i
 	{
 		size_t block = n - row < GS_BLOCK_ROWS ? n - row : GS_BLOCK_ROWS;
 
-		gs_key_codes(cpu, bits, (const uint32_t *) items->keys + row, block, words + row);
+		gs_key_codes(cpu, bits, (const uint32_t *) r->keys + row, block, words + row);
 		for (size_t i = row; i < row + block; i++)
-			words[i] = words[i] << 32 | ((const uint32_t *) items->values)[i];
+			words[i] = words[i] << 32 | ((const uint32_t *) r->values)[i];
 		GS_TRY(gs_work_add(&cpu->work, 2 * block));
 	}
 	GS_TRY(gs_sort_words(&sorter, &words, &other, n, 32, 64, true));
 	for (uint64_t i = 0; i < n; i++)
 	{
-		((uint32_t *) items->out_keys)[i] = (uint32_t) (words[i] >> 32) ^ xor_mask;
-		((uint32_t *) items->out_values)[i] = (uint32_t) words[i];
+		((uint32_t *) r->out_keys)[i] = (uint32_t) (words[i] >> 32) ^ xor_mask;
+		((uint32_t *) r->out_values)[i] = (uint32_t) words[i];
 	}
 	return gs_work_add(&cpu->work, n);
 }
@@ -75,17 +75,17 @@ sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_i
  * Tests whether keys are in order, stopping at the first that is not.
  */
 static gs_status
-look_at_order(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_items *items, bool *rising)
+look_at_order(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request *r, bool *rising)
 {
 	uint64_t codes[GS_BLOCK_ROWS], last = 0;
 
 	*rising = true;
-	for (uint64_t row = 0, block; row < items->n && *rising; row += block)
+	for (uint64_t row = 0, block; row < r->n && *rising; row += block)
 	{
 		uint64_t falls, most = row == 0 ? FIRST_LOOK : GS_BLOCK_ROWS;
 
-		block = items->n - row < most ? items->n - row : most;
-		gs_key_codes(cpu, bits, (const char *) items->keys + row * items->key_bytes, block, codes);
+		block = r->n - row < most ? r->n - row : most;
+		gs_key_codes(cpu, bits, (const char *) r->keys + row * r->key_bytes, block, codes);
 		falls = codes[0] < last;
 		for (size_t i = 1; i < block; i++)
 			falls |= codes[i] < codes[i - 1];
@@ -116,27 +116,28 @@ gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes)
 
 /* Implements gs_sort: chooses the method.  Keys that are in order are copied. */
 gs_status
-gs_cpu_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
-				 const gs_sort_items *items, void *temp)
+gs_cpu_sort_keys(gs_engine *engine, const gs_sort_request *r, void *temp)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
-	uint32_t all = 8 * (uint32_t) items->key_bytes, nbits = end_bit - begin_bit;
-	gs_key_bits bits = {.type = key, .xor_mask = desc ? gs_mask(all) : 0, .mask = gs_mask(nbits), .begin = begin_bit};
+	uint32_t all = 8 * (uint32_t) r->key_bytes, nbits = r->end_bit - r->begin_bit;
+	gs_key_bits bits = {.type = r->key, .mask = gs_mask(nbits), .begin = r->begin_bit};
 	bool rising, done = false;
 
-	if (items->n > GS_MAX_ROWS)
+	if (r->desc)
+		bits.xor_mask = gs_mask(all);
+	if (r->n > GS_MAX_ROWS)
 		return GS_TOO_BIG;
-	GS_TRY(look_at_order(cpu, &bits, items, &rising));
+	GS_TRY(look_at_order(cpu, &bits, r, &rising));
 	if (rising)
 	{
-		GS_TRY(gs_copy_array(&cpu->work, items->keys, items->out_keys, items->n * items->key_bytes));
-		return gs_copy_array(&cpu->work, items->values, items->out_values, items->n * items->value_width);
+		GS_TRY(gs_copy_array(&cpu->work, r->keys, r->out_keys, r->n * r->key_bytes));
+		return gs_copy_array(&cpu->work, r->values, r->out_values, r->n * r->value_width);
 	}
-	if (nbits == all && items->value_width == 0)
-		GS_TRY(gs_sort_alone(cpu, &bits, items, temp, &done));
+	if (nbits == all && r->value_width == 0)
+		GS_TRY(gs_sort_alone(cpu, &bits, r, temp, &done));
 	if (done)
 		return GS_OK;
-	if (nbits == all && all == 32 && items->value_width == 4 && !gs_type_is_float(key))
-		return sort_words_of_pairs(cpu, &bits, items, temp);
-	return gs_sort_pairs(cpu, &bits, nbits, items, temp);
+	if (nbits == all && all == 32 && r->value_width == 4 && !gs_type_is_float(r->key))
+		return sort_words_of_pairs(cpu, &bits, r, temp);
+	return gs_sort_pairs(cpu, &bits, nbits, r, temp);
 }

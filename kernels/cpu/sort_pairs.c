@@ -420,15 +420,15 @@ gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width
  * Sorts keys with values, or by ranges of bits.  Partitions by leading digits until parts fit the cache.
  */
 gs_status
-gs_sort_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_items *items, void *temp)
+gs_sort_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_request *r, void *temp)
 {
-	uint64_t n = items->n, cached = n < cpu->tuning.cache_rows ? n : cpu->tuning.cache_rows;
-	pairs_sort s = {.cpu = cpu, .bits = *bits, .width = items->key_bytes, .value_width = items->value_width};
+	uint64_t n = r->n, cached = n < cpu->tuning.cache_rows ? n : cpu->tuning.cache_rows;
+	pairs_sort s = {.cpu = cpu, .bits = *bits, .width = r->key_bytes, .value_width = r->value_width};
 	char *at = temp;
 
 	s.sorter = (gs_sorter){.work = &cpu->work, .tuning = &cpu->tuning};
-	s.in = (place){(char *) items->keys, (char *) items->values};
-	s.out = (place){items->out_keys, items->out_values};
+	s.in = (place){(char *) r->keys, (char *) r->values};
+	s.out = (place){r->out_keys, r->out_values};
 	s.words = (uint64_t *) at;
 	s.other = (uint64_t *) (at += array_bytes(cached, sizeof(uint64_t)));
 	if (n > cached)

@@ -13,7 +13,7 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "src/core/plan_nodes.h"
+#include "src/nodes/plan_nodes.h"
 #include "src/cost/sort_choice.h"
 #include "src/keys/sortcolumns.h"
 #include "src/keys/sortkey.h"
@@ -179,7 +179,7 @@ sort_within_groups(const Agg *agg, const SortColumns *order)
 			return false;
 		below = outerPlan(below);
 	}
-	share = is_share(below);
+	share = is_share_sort(below);
 	if (share)
 		below = outerPlan(below);
 	if (!will_be_ours(below, share) || !sorts_by_groups((const Sort *) below, agg))

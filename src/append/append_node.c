@@ -11,9 +11,9 @@
 #include "miscadmin.h"
 
 #include "src/base/guc.h"
-#include "src/core/limit_rows.h"
+#include "src/nodes/limits.h"
 #include "src/core/node.h"
-#include "src/core/rowcompare.h"
+#include "src/rows/rowcompare.h"
 #include "src/merge/merge_tree.h"
 #include "append_node.h"
 

@@ -10,7 +10,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/node.h"
-#include "src/core/plan_nodes.h"
+#include "src/nodes/plan_nodes.h"
 #include "append_node.h"
 #include "plan_append.h"
 

@@ -181,14 +181,14 @@ grow_values(Vector *vector, Size end)
 	Size		limit = vector->type->limit;
 	Size		most = limit > others ? limit - others : 0;
 	Size		wanted = Max(FIRST_BYTES, Max(end, vector->size) * 2);
-	double		share = (double) end / (end + (vector->rows + 1.0) * sizeof(uint32));
+	double		fraction = (double) end / (end + (vector->rows + 1.0) * sizeof(uint32));
 
 	/* offsets have 32 bits */
 	most = Min(most, (Size) PG_UINT32_MAX);
 	if (end > most)
 		return false;
 	/* reserve the rest of the limit for the offsets of as many values */
-	wanted = Max(end + end / 16, Min(wanted, (Size) (share * limit)));
+	wanted = Max(end + end / 16, Min(wanted, (Size) (fraction * limit)));
 	grow_data(vector, Min(most, wanted));
 	return true;
 }

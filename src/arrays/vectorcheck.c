@@ -14,8 +14,8 @@
 #include "utils/memutils.h"
 
 #include "vectorcheck.h"
-#include "src/core/roworder.h"
-#include "src/core/verify.h"
+#include "src/rows/roworder.h"
+#include "src/rows/verify.h"
 
 /* ---------------------------------------------------------------- form */
 

@@ -9,8 +9,8 @@
 #include "utils/memutils.h"
 
 #include "src/engine/engine_choose.h"
+#include "src/engine/feed.h"
 #include "src/engine/stat.h"
-#include "src/engine/trust.h"
 #include "src/base/guc.h"
 #include "vectorcheck.h"
 #include "vectorengine.h"
@@ -22,22 +22,10 @@
 static void
 end_job(VectorQuestion *q)
 {
+	/* by the engine that began it: after a failure q->engine is the other one */
 	if (q->job)
-		q->engine->end(q->job);
+		q->job->ops->end(q->job);
 	q->job = NULL;
-}
-
-/* Requests an empty chunk with room for a string of this size. */
-static gs_status
-next_chunk(VectorQuestion *q, Size heap_bytes)
-{
-	gs_chunk   *chunk;
-	char	   *memory;
-	gs_status	status = q->engine->chunk(q->job, heap_bytes, &chunk, &memory);
-
-	if (status == GS_OK)
-		keywriter_begin(&q->writer, chunk, memory, q->keys);
-	return status;
 }
 
 /* Copies null bits, from a row that begins a word on. */
@@ -105,6 +93,7 @@ static gs_status
 feed_chunk(VectorQuestion *q, uint64 from, uint32 *rows, bool *widened)
 {
 	Size		wanted = 0;
+	gs_status	status;
 
 	*rows = (uint32) Min(q->rows - from, (uint64) q->writer.capacity);
 	for (uint32 c = 0; c < q->spec.ncolumns && *rows > 0; c++)
@@ -120,18 +109,9 @@ feed_chunk(VectorQuestion *q, uint64 from, uint32 *rows, bool *widened)
 			wanted = q->writer.columns[c].wanted;
 	}
 	MemoryContextReset(q->scratch);
-	if (*rows > 0)
-	{
-		gs_status	status;
-
-		q->writer.row = *rows;
-		keywriter_close(&q->writer);
-		status = q->engine->add(q->job);
-		if (status != GS_OK)
-			return status;
-		wanted = 0;
-	}
-	return next_chunk(q, wanted);
+	q->writer.row = *rows;
+	status = feed_close(q->job, &q->writer);
+	return status == GS_OK ? feed_next(q->job, &q->writer, q->keys, *rows > 0 ? 0 : wanted) : status;
 }
 
 /* Encodes the filter's constant as a value of the column. */
@@ -212,7 +192,7 @@ feed(VectorQuestion *q)
 			status = lend(q);
 			if (status != GS_INVALID)
 				return status;
-			status = next_chunk(q, 0);
+			status = feed_next(q->job, &q->writer, q->keys, 0);
 		}
 		for (uint64 row = 0; status == GS_OK && !widened && row < q->rows;)
 		{
@@ -284,16 +264,6 @@ take_answer(VectorQuestion *q, BigMem *mem)
 	return status;
 }
 
-/* Records that the service did not do the work. */
-static void
-note_left(const VectorQuestion *q, EngineFailure why)
-{
-	stat_count_left(q->spec.op, why);
-	if (why == ENGINE_WRONG_ORDER)
-		trust_lose(q->job);
-	ereport(DEBUG1, (errmsg_internal("gpusort answers on the CPU: %s", engine_failure_text(why))));
-}
-
 /* Lets the current engine answer the question. */
 static gs_status
 try_engine(VectorQuestion *q, BigMem *mem)
@@ -305,12 +275,7 @@ try_engine(VectorQuestion *q, BigMem *mem)
 	if (status == GS_OK)
 		status = take_answer(q, mem);
 	if (status == GS_OK)
-	{
-		gs_job_info info;
-
-		q->engine->info(q->job, &info);
-		stat_count_job(q->spec.op, q->job->kind, &info, q->rows);
-	}
+		stat_count_job(q->spec.op, q->job, q->rows);
 	return status;
 }
 
@@ -379,11 +344,8 @@ question_ask(VectorQuestion *q, BigMem *mem)
 	status = try_engine(q, mem);
 	if (status != GS_OK && q->engine->fallback != NULL)
 	{
-		/* the CPU engine reports an overflow itself */
-		if (status != GS_OVERFLOW)
-			note_left(q, q->engine->why(status));
+		(void) feed_fail_over(&q->engine, q->spec.op, q->job, status);
 		end_job(q);
-		q->engine = q->engine->fallback;
 		status = try_engine(q, mem);
 	}
 	MemoryContextSwitchTo(old);
@@ -407,5 +369,5 @@ question_begin(VectorQuestion *q, gs_op op, const VectorColumn *columns, int nco
 	if (q->rows >= (uint64) gpusort_min_rows)
 		q->engine = engine_choose((double) q->rows, &why);
 	if (why != ENGINE_OK)
-		note_left(q, why);
+		feed_left(op, NULL, why);
 }

@@ -9,6 +9,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "costs.h"
 #include "guc.h"
 #include "keptmem.h"
 #include "src/service/protocol.h"
@@ -23,13 +24,9 @@ bool		gpusort_parallel_blocks = true;
 bool		gpusort_aggregates = true;
 int			gpusort_parallel_windows = SHARES_AUTO;
 int			gpusort_cores = 0;
-double		gpusort_cpu_row_cost = 0.02;
+double		gpusort_cpu_row_cost = SORT_ROW_COST;
 int			gpusort_engine = ENGINE_CHOICE_AUTO;
-/*
- * On an H200 a warm session gains from 10000 to 30000 rows on; making a new session's ring takes some 24 ms
- * (doc/protocol.md).
- */
-int			gpusort_gpu_min_rows = 200000;
+int			gpusort_gpu_min_rows = GPU_MIN_ROWS;
 char	   *gpusort_devices;
 int			gpusort_max_device_memory = 0;
 int			gpusort_pinned_memory = 1024;
@@ -157,7 +154,7 @@ define_sort_settings(void)
 	DefineCustomEnumVariable("gpusort.parallel_windows",
 							 "Lets parallel workers compute windows, DISTINCT and groups, each a share of them.",
 							 "\"scan\" and \"exchange\" choose how rows reach their share, which \"on\" leaves to "
-							 "prices: each participant reads all rows, or a part of them that it hands on.",
+							 "costs: each participant reads all rows, or a part of them that it hands on.",
 							 &gpusort_parallel_windows, SHARES_AUTO, share_options, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.cores",
@@ -168,7 +165,8 @@ define_sort_settings(void)
 	DefineCustomRealVariable("gpusort.cpu_row_cost",
 							 "Sets the planner's estimate of the cost of sorting a row.",
 							 "What eight bytes of key cost, and merging a row that workers have sorted, goes with it.",
-							 &gpusort_cpu_row_cost, 0.02, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 &gpusort_cpu_row_cost, SORT_ROW_COST, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, NULL, NULL);
 }
 
 /* Rejects paths outside the data directory, for any option, however it is abbreviated. */
@@ -207,7 +205,7 @@ define_service_settings(void)
 	DefineCustomIntVariable("gpusort.gpu_min_rows",
 							"Estimated rows from which a sort runs on the GPU if gpusort.engine is \"auto\".",
 							NULL,
-							&gpusort_gpu_min_rows, 200000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+							&gpusort_gpu_min_rows, GPU_MIN_ROWS, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("gpusort.devices",
 							   "Numbers of the GPUs to use, separated by commas; empty means all.",
 							   NULL,

@@ -1,5 +1,5 @@
 /*
- * explain.c: what EXPLAIN says of a GpuSort node.
+ * explain.c: what EXPLAIN shows of nodes that sort.
  *
  * Sort Key and Sort Method read as they do for PostgreSQL's Sort, whose printing functions are not exported.
  */
@@ -21,8 +21,7 @@
 #include "src/base/guc.h"
 #include "src/engine/stat.h"
 #include "explain.h"
-#include "node_private.h"
-#include "our_node.h"
+#include "src/nodes/our_node.h"
 
 void
 explain_indent(ExplainState *es)
@@ -30,7 +29,7 @@ explain_indent(ExplainState *es)
 	appendStringInfoSpaces(es->str, es->indent * 2);
 }
 
-/* Appends what is not the default in a key's order: collation, direction, operator, NULLs. */
+/* Appends what differs from a key's default order: collation, direction, operator, NULLs. */
 static void
 append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_first)
 {
@@ -67,8 +66,8 @@ append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_
 }
 
 /*
- * Returns true if EXPLAIN finds a column in the child's list, as it does for a Sort.  A GpuMerge's child has blocks,
- * and a sort may have lost a column that repeated another one.
+ * Returns true if a column is in the child's target list, where EXPLAIN finds it for a Sort.  The child of a GpuMerge
+ * returns blocks, and a sort may have lost a column that repeats another one (plan_junk.c).
  */
 static bool
 shows_child(const CustomScan *scan, int attno)
@@ -92,7 +91,7 @@ explain_column(CustomScanState *node, int attno, Node **expr, List *ancestors, E
 	return deparse_expression(*expr, context, prefix, true);
 }
 
-/* Returns a key's expression likewise. */
+/* Returns a sort key's expression, as explain_column. */
 static char *
 key_text(CustomScanState *node, int key, Node **expr, List *ancestors, ExplainState *es)
 {
@@ -120,50 +119,62 @@ explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors,
 	ExplainPropertyList("Sort Key", keys, es);
 }
 
-/* Prints how keys were sorted by that have no exact encoding, and what was left to comparisons. */
-static void
-explain_forms(CustomScanState *node, const SortColumns *columns, Sorter *sorter, List *ancestors, ExplainState *es)
+/* A number that EXPLAIN prints. */
+typedef struct Figure
 {
-	const TiedStats *tied = &sorter_stats(sorter)->tied;
+	const char *text;			/* how a line of text shows it, with one conversion of a double; NULL: not at all */
+	const char *property;		/* its name and unit in other formats */
+	const char *unit;
+	double		value;
+	int			digits;			/* behind the point, in other formats */
+} Figure;
+
+/* Prints figures, in a text as one line. */
+static void
+explain_figures(const Figure *figures, size_t count, ExplainState *es)
+{
+	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
+
+	if (text)
+		explain_indent(es);
+	for (size_t i = 0; i < count; i++)
+		if (!text)
+			ExplainPropertyFloat(figures[i].property, figures[i].unit, figures[i].value, figures[i].digits, es);
+		else if (figures[i].text)
+			appendStringInfo(es->str, figures[i].text, figures[i].value);
+	if (text)
+		appendStringInfoChar(es->str, '\n');
+}
+
+/* Prints the forms of keys that have no exact encoding, and what was left to comparisons. */
+static void
+explain_forms(CustomScanState *node, int nkeys, Sorter *sorter, const TiedStats *tied, List *ancestors,
+			  ExplainState *es)
+{
+	Figure		figures[] = {
+		{"Rows Compared: %.0f", "Rows Compared", NULL, (double) tied->compared, 0},
+		{"  Tied Runs: %.0f", "Tied Runs", NULL, (double) tied->runs, 0},
+		{"  Tied Rows: %.0f", "Tied Rows", NULL, (double) tied->rows, 0}};
 	List	   *forms = NIL;
 	Node	   *expr;
 
-	for (int i = 0; i < columns->nkeys; i++)
+	for (int i = 0; i < nkeys; i++)
 		if (sorter_key_form(sorter, i) != NULL)
 			forms = lappend(forms, psprintf("%s: %s", key_text(node, i, &expr, ancestors, es),
 											sorter_key_form(sorter, i)));
 	if (forms == NIL)
 		return;
 	ExplainPropertyList("Key Forms", forms, es);
-	if (tied->compared == 0)
-		return;
-	if (es->format == EXPLAIN_FORMAT_TEXT)
-	{
-		explain_indent(es);
-		appendStringInfo(es->str, "Rows Compared: " UINT64_FORMAT "  Tied Runs: " UINT64_FORMAT
-						 "  Tied Rows: " UINT64_FORMAT "\n",
-						 tied->compared, tied->runs, tied->rows);
-		return;
-	}
-	ExplainPropertyInteger("Rows Compared", NULL, (int64) tied->compared, es);
-	ExplainPropertyInteger("Tied Runs", NULL, (int64) tied->runs, es);
-	ExplainPropertyInteger("Tied Rows", NULL, (int64) tied->rows, es);
+	if (tied->compared > 0)
+		explain_figures(figures, lengthof(figures), es);
 }
 
 /* What a sort has taken. */
 static SortSpace
-sort_space(Sorter *sorter)
+sort_space(const SorterStats *stats)
 {
-	const SorterStats *stats = sorter_stats(sorter);
-	TuplesortInstrumentation core;
-
-	if (sorter_core(sorter) == NULL)
-		return (SortSpace) {.memory = (int64) (stats->memory_bytes + 1023) / 1024,
-							.disk = (int64) (stats->disk_bytes + 1023) / 1024};
-	tuplesort_get_stats(sorter_core(sorter), &core);
-	if (core.spaceType == SORT_SPACE_TYPE_DISK)
-		return (SortSpace) {.disk = core.spaceUsed};
-	return (SortSpace) {.memory = core.spaceUsed};
+	return (SortSpace) {.memory = (int64) (stats->memory_bytes + 1023) / 1024,
+						.disk = (int64) (stats->disk_bytes + 1023) / 1024};
 }
 
 /* Prints method and space in PostgreSQL's words. */
@@ -190,18 +201,12 @@ explain_method(const char *method, SortSpace space, ExplainState *es)
 	}
 }
 
-/* What PostgreSQL's tuplesort or the engine did, in a few words. */
+/* What tuplesort or the engine did, in a few words. */
 static const char *
-method_name(Sorter *sorter)
+method_name(const SorterStats *stats)
 {
-	const SorterStats *stats = sorter_stats(sorter);
-	TuplesortInstrumentation core;
-
-	if (sorter_core(sorter) != NULL)
-	{
-		tuplesort_get_stats(sorter_core(sorter), &core);
-		return tuplesort_method_name(core.sortMethod);
-	}
+	if (stats->tuplesort)
+		return stats->tuplesort;
 	if (stats->runs > 0)
 		return "external radix merge";
 	/* the engine had nothing to sort by that it did not find in order */
@@ -218,37 +223,25 @@ method_name(Sorter *sorter)
 	}
 }
 
-/* Prints how wide the keys were and how often the rows were passed over. */
+/* Prints how wide the keys were and how many passes over the rows it took. */
 static void
 explain_work(const SorterStats *stats, ExplainState *es)
 {
 	const gs_order_facts *facts = &stats->job.order;
+	bool		bits = facts->key_bits > 0 || stats->strings == 0;
+	char	   *strings = psprintf("%s%%.0f string%s", bits ? " and " : "", stats->strings > 1 ? "s" : "");
+	Figure		figures[] = {
+		{bits ? "Keys: %.0f bits" : "Keys: ", "Key Bits", NULL, facts->key_bits, 0},
+		{stats->strings > 0 ? strings : NULL, "Key Strings", NULL, stats->strings, 0},
+		{NULL, "Key Words", NULL, facts->words, 0},
+		{"  Passes: %.0f", "Passes", NULL, facts->passes, 0},
+		{facts->refined > 0 ? "  Refined: %.0f" : NULL, "Refined", NULL, facts->refined, 0},
+		{stats->runs > 0 ? "  Runs: %.0f" : NULL, "Runs", NULL, stats->runs, 0}};
 
-	if (es->format == EXPLAIN_FORMAT_TEXT)
-	{
-		explain_indent(es);
-		appendStringInfoString(es->str, "Keys: ");
-		if (facts->key_bits > 0 || stats->strings == 0)
-			appendStringInfo(es->str, "%u bits%s", facts->key_bits, stats->strings > 0 ? " and " : "");
-		if (stats->strings > 0)
-			appendStringInfo(es->str, "%d string%s", stats->strings, stats->strings > 1 ? "s" : "");
-		appendStringInfo(es->str, "  Passes: %u", facts->passes);
-		if (facts->refined > 0)
-			appendStringInfo(es->str, "  Refined: %u", facts->refined);
-		if (stats->runs > 0)
-			appendStringInfo(es->str, "  Runs: %d", stats->runs);
-		appendStringInfoChar(es->str, '\n');
-		return;
-	}
-	ExplainPropertyInteger("Key Bits", NULL, facts->key_bits, es);
-	ExplainPropertyInteger("Key Strings", NULL, stats->strings, es);
-	ExplainPropertyInteger("Key Words", NULL, facts->words, es);
-	ExplainPropertyInteger("Passes", NULL, facts->passes, es);
-	ExplainPropertyInteger("Refined", NULL, facts->refined, es);
-	ExplainPropertyInteger("Runs", NULL, stats->runs, es);
+	explain_figures(figures, lengthof(figures), es);
 }
 
-/* Why it was not the service; of a machine without a GPU that can be used, what the service found there. */
+/* Why the service did not sort; on a machine without a usable GPU, what the service found there. */
 static const char *
 left_text(EngineFailure left)
 {
@@ -260,7 +253,7 @@ left_text(EngineFailure left)
 	return engine_failure_text(left);
 }
 
-/* Prints what did the sort: the device where machines may show, else its kind. */
+/* Prints which engine sorted: the device if explain_machine is on, else the kind. */
 static void
 explain_engine(const SorterStats *stats, ExplainState *es)
 {
@@ -273,7 +266,7 @@ explain_engine(const SorterStats *stats, ExplainState *es)
 		ExplainPropertyText("Fallback", left_text(stats->left), es);
 }
 
-/* Of the time that copying to the device took, the percentage that passed while rows were still coming. */
+/* The percentage of the upload's time in which this process did not wait for it. */
 static double
 overlap(const SorterStages *stages)
 {
@@ -282,33 +275,24 @@ overlap(const SorterStages *stages)
 	return upload_ms > 0 ? 100.0 * Max(0.0, 1.0 - stages->wait_in_ms / upload_ms) : 100.0;
 }
 
-/* Prints what went to the device and what that cost, on the average of the loops. */
+/* Prints what went to the device and what that cost, per loop. */
 static void
 explain_transfer(const SorterStages *stages, double loops, ExplainState *es)
 {
-	int64		kilobytes = (int64) (stages->upload_bytes / loops + 1023) / 1024;
-	double		device_ms = stages->device_ns / 1e6 / loops;
+	double		kilobytes = (double) ((int64) (stages->upload_bytes / loops + 1023) / 1024);
+	Figure		figures[] = {
+		{"Transfer: %.0fkB", "Transfer", "kB", kilobytes, 0},
+		{"  Overlap: %.0f%%", "Overlap", "%", overlap(stages), 1},
+		{"  Waited: in %.1f ms", "Input Wait", "ms", stages->wait_in_ms / loops, 3},
+		{"  sort %.1f ms", "Sort Wait", "ms", stages->wait_sort_ms / loops, 3},
+		{"  out %.1f ms", "Output Wait", "ms", stages->wait_out_ms / loops, 3}};
+	Figure		device = {"Device Time: %.3f ms", "Device Time", "ms", stages->device_ns / 1e6 / loops, 3};
 
-	if (es->format == EXPLAIN_FORMAT_TEXT)
-	{
-		explain_indent(es);
-		appendStringInfo(es->str, "Transfer: " INT64_FORMAT "kB  Overlap: %.0f%%"
-						 "  Waited: in %.1f ms  sort %.1f ms  out %.1f ms\n",
-						 kilobytes, overlap(stages), stages->wait_in_ms / loops, stages->wait_sort_ms / loops,
-						 stages->wait_out_ms / loops);
-		explain_indent(es);
-		appendStringInfo(es->str, "Device Time: %.3f ms\n", device_ms);
-		return;
-	}
-	ExplainPropertyInteger("Transfer", "kB", kilobytes, es);
-	ExplainPropertyFloat("Overlap", "%", overlap(stages), 1, es);
-	ExplainPropertyFloat("Input Wait", "ms", stages->wait_in_ms / loops, 3, es);
-	ExplainPropertyFloat("Sort Wait", "ms", stages->wait_sort_ms / loops, 3, es);
-	ExplainPropertyFloat("Output Wait", "ms", stages->wait_out_ms / loops, 3, es);
-	ExplainPropertyFloat("Device Time", "ms", device_ms, 3, es);
+	explain_figures(figures, lengthof(figures), es);
+	explain_figures(&device, 1, es);
 }
 
-/* A node's loops in this process, workers apart, and the milliseconds that they took where clocks were read. */
+/* A node's loops in this process, without those of workers, and the milliseconds that they took if timed. */
 static double
 own_loops(PlanState *node, double *ms)
 {
@@ -326,67 +310,55 @@ own_loops(PlanState *node, double *ms)
 }
 
 /*
- * Prints how long the stages took, on the average of the loops.  What the child took, and what giving rows out took,
- * is known only where every call of a node is timed: the clock is not read for it here.
+ * Prints how long the stages took, per loop.  The child's part of the input and the time of output are known only if
+ * the executor times every call of a node: the clock is not read for them here.
  */
 static void
 explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
 {
-	bool		timed = es->timing && instrument_timed(node->instrument);
-	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
 	double		total_ms;
 	double		child_ms;
 	double		loops = own_loops(node, &total_ms);
-	double		both_ms = stages->in_ms / loops;
+	double		input_ms = stages->in_ms / loops;
 	double		sort_ms = stages->sort_ms / loops;
-	double		in_ms;
-	double		out_ms;
+	Figure		untimed[] = {
+		{"Stages: child and in %.1f ms", "Child and In Time", "ms", input_ms, 3},
+		{"  sort %.1f ms", "Sort Time", "ms", sort_ms, 3}};
 
-	/* differences of clocks that were read at different places may be just below zero */
+	if (!es->timing || !instrument_timed(node->instrument))
+	{
+		explain_figures(untimed, lengthof(untimed), es);
+		return;
+	}
+	/* clocks were read at different places: a difference may be just below zero */
 	(void) own_loops(outerPlanState(node), &child_ms);
-	child_ms = Min(child_ms / loops, both_ms);
-	in_ms = both_ms - child_ms;
-	out_ms = Max(total_ms / loops - both_ms - sort_ms, 0.0);
-	if (text)
-		explain_indent(es);
-	if (text && timed)
-		appendStringInfo(es->str, "Stages: child %.1f ms  in %.1f ms  sort %.1f ms  out %.1f ms\n",
-						 child_ms, in_ms, sort_ms, out_ms);
-	else if (text)
-		appendStringInfo(es->str, "Stages: child and in %.1f ms  sort %.1f ms\n", both_ms, sort_ms);
-	else if (timed)
-	{
-		ExplainPropertyFloat("Child Time", "ms", child_ms, 3, es);
-		ExplainPropertyFloat("In Time", "ms", in_ms, 3, es);
-		ExplainPropertyFloat("Sort Time", "ms", sort_ms, 3, es);
-		ExplainPropertyFloat("Out Time", "ms", out_ms, 3, es);
-	}
-	else
-	{
-		ExplainPropertyFloat("Child and In Time", "ms", both_ms, 3, es);
-		ExplainPropertyFloat("Sort Time", "ms", sort_ms, 3, es);
-	}
+	child_ms = Min(child_ms / loops, input_ms);
+	explain_figures((Figure[]) {
+		{"Stages: child %.1f ms", "Child Time", "ms", child_ms, 3},
+		{"  in %.1f ms", "In Time", "ms", input_ms - child_ms, 3},
+		{"  sort %.1f ms", "Sort Time", "ms", sort_ms, 3},
+		{"  out %.1f ms", "Out Time", "ms", Max(total_ms / loops - input_ms - sort_ms, 0.0), 3}}, 4, es);
 }
 
 /*
- * Workers share memory only with nodes that go about their rows together.  What comes back of every node is its
- * instrumentation, in which two counts are of rows that a filter takes away: a sort has no filter.
+ * Only parallel-aware nodes get shared memory.  What comes back from a worker for every node is its instrumentation.
+ * Two of its counts are of rows that a filter removed; a sort has no filter, so they carry kilobytes.
  */
 void
-explain_tell_space(PlanState *node, Sorter *sorter, SortSpace *told)
+explain_report_space(PlanState *node, Sorter *sorter, SortSpace *reported)
 {
 	SortSpace	space;
 
 	if (!IsParallelWorker() || node->instrument == NULL)
 		return;
-	space = sort_space(sorter);
-	node->instrument->nfiltered1 += Max(space.memory - told->memory, 0);
-	node->instrument->nfiltered2 += Max(space.disk - told->disk, 0);
-	told->memory = Max(space.memory, told->memory);
-	told->disk = Max(space.disk, told->disk);
+	space = sort_space(sorter_stats(sorter));
+	node->instrument->nfiltered1 += Max(space.memory - reported->memory, 0);
+	node->instrument->nfiltered2 += Max(space.disk - reported->disk, 0);
+	reported->memory = Max(space.memory, reported->memory);
+	reported->disk = Max(space.disk, reported->disk);
 }
 
-/* Prints the most that any worker's sort took, on the average of its loops. */
+/* Prints the most memory or disk space that a worker's sort took, on average per loop. */
 static void
 explain_workers(const PlanState *node, ExplainState *es)
 {
@@ -412,7 +384,7 @@ explain_workers(const PlanState *node, ExplainState *es)
 		ExplainPropertyInteger("Worker Memory", "kB", (int64) memory, es);
 }
 
-/* Prints the memory limit that a spilled sort would have needed: two digits, rounded up. */
+/* Prints the memory limit that would have avoided runs on disk, rounded up to two digits. */
 static void
 explain_wanted(uint64 bytes, ExplainState *es)
 {
@@ -447,9 +419,9 @@ explain_machine(const SorterStats *stats, const SorterStages *before, PlanState 
 
 void
 explain_sort(CustomScanState *node, const SortColumns *columns, Sorter *sorter, const SorterStages *before,
-				List *ancestors, ExplainState *es)
+			 List *ancestors, ExplainState *es)
 {
-	const SorterStats *stats;
+	const SorterStats *stats = sorter ? sorter_stats(sorter) : NULL;
 
 	explain_keys(node, columns, ancestors, es);
 	/* a plan made earlier may be run after gpusort was switched off */
@@ -457,13 +429,12 @@ explain_sort(CustomScanState *node, const SortColumns *columns, Sorter *sorter, 
 		ExplainPropertyText("Fallback", sorter_fallback_text(SORTER_DISABLED), es);
 	if (!es->analyze)
 		return;
-	if (sorter != NULL)
-		explain_method(method_name(sorter), sort_space(sorter), es);
+	if (stats)
+		explain_method(method_name(stats), sort_space(stats), es);
 	explain_workers(&node->ss.ps, es);
-	if (sorter == NULL)
+	if (stats == NULL)
 		return;
-	stats = sorter_stats(sorter);
-	if (sorter_core(sorter) != NULL)
+	if (stats->tuplesort)
 	{
 		ExplainPropertyText("Engine", "PostgreSQL", es);
 		ExplainPropertyText("Fallback", sorter_fallback_text(stats->fallback), es);
@@ -471,7 +442,7 @@ explain_sort(CustomScanState *node, const SortColumns *columns, Sorter *sorter, 
 	}
 	explain_engine(stats, es);
 	explain_work(stats, es);
-	explain_forms(node, columns, sorter, ancestors, es);
+	explain_forms(node, columns->nkeys, sorter, &stats->tied, ancestors, es);
 	if (gpusort_explain_machine)
 		explain_machine(stats, before, &node->ss.ps, es);
 }

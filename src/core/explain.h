@@ -1,5 +1,5 @@
 /*
- * explain.h: what EXPLAIN says of nodes that sort.
+ * explain.h: what EXPLAIN shows of nodes that sort.
  */
 #ifndef GPUSORT_EXPLAIN_H
 #define GPUSORT_EXPLAIN_H
@@ -17,7 +17,7 @@ typedef struct SortSpace
 	int64		disk;
 } SortSpace;
 
-/* Begins a line of text output. */
+/* Indents a line of text output. */
 extern void explain_indent(struct ExplainState *es);
 
 /* Returns a column's expression as PostgreSQL writes it, and a Var of its type. */
@@ -27,13 +27,13 @@ extern char *explain_column(CustomScanState *node, int attno, Node **expr, List 
 extern void explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors, struct ExplainState *es);
 
 /*
- * Prints the keys of a sort and what it did.  The sorter is NULL if it has not run; before are the stages of the node's
+ * Prints the keys of a sort and what it did.  sorter is NULL if the node has not run; before has the stages of its
  * earlier sorts.
  */
 extern void explain_sort(CustomScanState *node, const SortColumns *columns, Sorter *sorter, const SorterStages *before,
 						 List *ancestors, struct ExplainState *es);
 
-/* In a parallel worker: tells what a sort took, for EXPLAIN, beyond what was told before in this loop. */
-extern void explain_tell_space(PlanState *node, Sorter *sorter, SortSpace *told);
+/* In a parallel worker: reports to EXPLAIN what a sort took beyond what was reported before in this loop. */
+extern void explain_report_space(PlanState *node, Sorter *sorter, SortSpace *reported);
 
 #endif

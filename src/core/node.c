@@ -1,9 +1,9 @@
 /*
- * node.c: Custom Scan (GpuSort), the executor's side of a replaced Sort.
+ * node.c: Custom Scan (GpuSort), the executor node that replaces a Sort.
  *
- * Keeps every promise that nodeSort.c makes: mark and restore, rewind, backward scans, rescans with changed parameters,
- * and MinimalTuples as its only kind of result.  Nothing large is taken before the first row is asked for, because
- * EXPLAIN and EvalPlanQual initialise trees that never run.
+ * Does all that nodeSort.c does: mark and restore, rewind, backward scans, rescans with changed parameters; results are
+ * always MinimalTuples.  The sorter begins with the first row that is fetched, because EXPLAIN and EvalPlanQual
+ * initialise trees that never run.
  */
 #include "postgres.h"
 
@@ -14,9 +14,8 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
-#include "limit_rows.h"
+#include "src/nodes/limits.h"
 #include "node.h"
-#include "node_private.h"
 
 List *
 gpusort_write_columns(const SortColumns *columns)
@@ -68,7 +67,7 @@ sortnode_begin(CustomScanState *css, EState *estate, int eflags)
 	eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
 	outerPlanState(css) = ExecInitNode(outerPlan(scan), estate, eflags);
 
-	/* core prepared a projection from a virtual scan slot; like a Sort this node gives its rows out as they are */
+	/* the server prepared a projection from a virtual scan slot; a sort does not project */
 	ExecInitResultTupleSlotTL(&css->ss.ps, &TTSOpsMinimalTuple);
 	css->ss.ps.ps_ProjInfo = NULL;
 	gpusort_read_columns(&node->columns, scan);
@@ -113,8 +112,7 @@ sortnode_load(SortNode *node, void (*read) (SortNode *node))
 	read(node);
 	sorter_finish(node->sorter);
 	estate->es_direction = direction;
-	node->sorted = true;
-	explain_tell_space(&node->css.ss.ps, node->sorter, &node->told);
+	explain_report_space(&node->css.ss.ps, node->sorter, &node->reported);
 }
 
 void
@@ -127,7 +125,6 @@ sortnode_drop(SortNode *node)
 		sorter_end(node->sorter);
 	}
 	node->sorter = NULL;
-	node->sorted = false;
 }
 
 /* ExecCustomScan: the next row in the current direction. */
@@ -137,7 +134,7 @@ exec_node(CustomScanState *css)
 	SortNode   *node = (SortNode *) css;
 
 	CHECK_FOR_INTERRUPTS();
-	if (unlikely(!node->sorted))
+	if (unlikely(node->sorter == NULL))
 		sortnode_load(node, sortnode_read_all);
 	return sorter_get(node->sorter, ScanDirectionIsForward(css->ss.ps.state->es_direction),
 					  css->ss.ps.ps_ResultTupleSlot);
@@ -150,15 +147,15 @@ sortnode_end(CustomScanState *css)
 	ExecEndNode(outerPlanState(css));
 }
 
-/* Sorts again if anything may have changed, else starts over; as ExecReScanSort. */
+/* As ExecReScanSort: sorts again if anything may have changed, else rewinds. */
 void
 sortnode_rescan(CustomScanState *css)
 {
 	SortNode   *node = (SortNode *) css;
 	PlanState  *outer = outerPlanState(css);
 
-	node->told = (SortSpace) {0, 0};
-	if (!node->sorted)
+	node->reported = (SortSpace) {0, 0};
+	if (node->sorter == NULL)
 		return;
 	if (outer->chgParam != NULL || !node->random_access ||
 		(node->bound_done != limit_rows(node->limit) && sorter_ends_at_bound(node->sorter)))
@@ -180,7 +177,7 @@ mark_node(CustomScanState *css)
 {
 	SortNode   *node = (SortNode *) css;
 
-	if (node->sorted)
+	if (node->sorter)
 		sorter_mark(node->sorter);
 }
 
@@ -190,7 +187,7 @@ restore_node(CustomScanState *css)
 {
 	SortNode   *node = (SortNode *) css;
 
-	if (node->sorted)
+	if (node->sorter)
 		sorter_restore(node->sorter);
 }
 
@@ -199,7 +196,7 @@ sortnode_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	SortNode   *node = (SortNode *) css;
 
-	explain_sort(css, &node->columns, node->sorted ? node->sorter : NULL, &node->before, ancestors, es);
+	explain_sort(css, &node->columns, node->sorter, &node->before, ancestors, es);
 }
 
 void

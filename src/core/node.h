@@ -8,13 +8,13 @@
 #include "nodes/plannodes.h"
 
 #include "explain.h"
-#include "our_node.h"
+#include "src/nodes/our_node.h"
 #include "pagescan.h"
 #include "sorter.h"
 
 #define GPUSORT_NODE_NAME "GpuSort"
 
-/* GpuSort, which gives out rows.  Features have variants of it around a SortNode. */
+/* GpuSort.  Features have variants of it around a SortNode. */
 extern const OurNode gpusort_node;
 extern const CustomScanMethods gpusort_scan_methods;
 
@@ -30,34 +30,30 @@ typedef struct SortNode
 	CustomScanState css;
 	SortColumns columns;
 	bool		random_access;
-	LimitState *limit;			/* the Limit whose bound core would have passed to the Sort, or NULL */
-	PageScan   *pages;			/* to read the child by the page, or NULL */
-	Sorter	   *sorter;			/* NULL until the first row is asked for */
-	bool		sorted;			/* the sorter has all rows */
+	LimitState *limit;			/* the Limit whose bound the executor would have passed to a Sort, or NULL */
+	PageScan   *pages;			/* reads the child by the page, or NULL */
+	Sorter	   *sorter;			/* NULL until the first row is fetched, which begins and finishes the sort */
 	int64		bound_done;		/* the bound that the sorter was begun with */
 	SorterStages before;		/* of the sorts that rescans have ended */
-	SortSpace	told;			/* in this loop, for EXPLAIN */
+	SortSpace	reported;		/* in this loop, for EXPLAIN */
 } SortNode;
 
 /* BeginCustomScan: initialises the child, whose own rewinding is never needed, and the result slot. */
 extern void sortnode_begin(CustomScanState *css, EState *estate, int eflags);
 
-/*
- * Begins a sort, has a function put the rows into it that are wanted, forwards, and finishes it.  sortnode_read_all
- * puts all rows of the child.
- */
+/* Begins a sort, calls read, which puts rows of the child into it, and finishes it.  sortnode_read_all puts all. */
 extern void sortnode_load(SortNode *node, void (*read) (SortNode *node));
 extern void sortnode_read_all(SortNode *node);
 
-/* Ends the sort, if there is one, and clears the result slot, which may point into its rows. */
+/* Ends the sort, if there is one, and clears the result slot, which may point to one of its rows. */
 extern void sortnode_drop(SortNode *node);
 
-/* EndCustomScan, ReScanCustomScan and ExplainCustomScan of a node that has nothing of its own to do there. */
+/* EndCustomScan, ReScanCustomScan and ExplainCustomScan of nodes that only sort. */
 extern void sortnode_end(CustomScanState *css);
 extern void sortnode_rescan(CustomScanState *css);
 extern void sortnode_explain(CustomScanState *css, List *ancestors, struct ExplainState *es);
 
-/* Tells the node of the Limit above, as core would have told a Sort. */
+/* Sets the Limit above the node, whose bound the executor would have set in a Sort. */
 extern void sortnode_limit(CustomScanState *css, LimitState *limit);
 
 #endif

@@ -1,11 +1,10 @@
 /*
  * pagescan.c: rows of a sequential scan, a page at a time.
  *
- * A scan without conditions finds the visible rows of a page all at once and then gives them out one by one, through
- * four calls each.  Most of what a sort's input costs goes there.  So the first row of each page comes through the
- * executor, with all that belongs to it: the choice of the next page, its visibility, interrupts.  The others are
- * taken straight from the page, and the scan is told that it has given them out.  Where a projection only picks
- * columns, these are copied likewise.
+ * A scan without conditions determines the visible rows of a whole page and then returns them one by one, through four
+ * calls each, which is most of the cost of a sort's input.  So only the first row of each page comes through the
+ * executor, which chooses the next page, checks visibility and handles interrupts.  The others are copied from the
+ * page, and the scan's position is moved past them.  A projection that only picks columns is done by rowgather.c.
  */
 #include "postgres.h"
 
@@ -22,7 +21,7 @@
 
 #include "src/base/compat.h"
 #include "pagescan.h"
-#include "rowgather.h"
+#include "src/rows/rowgather.h"
 
 struct PageScan
 {
@@ -48,7 +47,7 @@ pagescan_open(PlanState *child)
 	return result->gather ? result : NULL;
 }
 
-/* The rows of the current page that the scan has not given out yet; NULL if there are none. */
+/* The visible rows of the current page that the scan has not returned yet; NULL if there are none. */
 static const OffsetNumber *
 rows_to_come(HeapScanDesc scan, uint32 *count)
 {
@@ -63,7 +62,7 @@ rows_to_come(HeapScanDesc scan, uint32 *count)
 	return scan->rs_vistuples + first;
 }
 
-/* Tells the scan that it has given out so many more rows. */
+/* Moves the scan past rows, as if it had returned them. */
 static void
 move_past(SeqScanState *node, HeapScanDesc scan, uint32 rows)
 {
@@ -103,7 +102,7 @@ pagescan_column(const PageScan *pages, AttrNumber attno)
 	return pages->gather ? castNode(Var, list_nth_node(TargetEntry, targets, attno - 1)->expr)->varattno : attno;
 }
 
-/* Finds the rows that are wanted among those of a page, and the place of each. */
+/* Finds the wanted rows of a page, and the place of each. */
 static uint32
 find_wanted(HeapScanDesc scan, const OffsetNumber *items, uint32 count, PageFilter wanted, void *arg,
 			OffsetNumber *found, uint16 *places)
@@ -143,7 +142,7 @@ pagescan_take_some(PageScan *pages, Sorter *sorter, PageFilter wanted, void *arg
 		return 0;
 	found = find_wanted(scan, items, count, wanted, arg, kept, places);
 	taken = found == 0 ? 0 : sorter_put_page(sorter, BufferGetPage(scan->rs_cbuf), kept, found, pages->gather);
-	/* the scan gives out itself what could not be taken */
+	/* the scan returns what could not be taken */
 	if (taken < found)
 		count = places[taken];
 	move_past(pages->scan, scan, count);

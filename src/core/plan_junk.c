@@ -1,10 +1,10 @@
 /*
- * plan_junk.c: sort keys that are a column of the result under another collation or type name.
+ * plan_junk.c: removes sort keys that are a column of the result under another collation or type name.
  *
- * For "SELECT * … ORDER BY s COLLATE "C"" the planner adds a second copy of s to the rows, only to sort by: the scan
- * has to make every row anew, the sort carries the string twice, and at the end a filter takes it out again.  But the
- * bytes are the same, so the key can be read where the column is.  This takes such copies out of the plan where nobody
- * but the sort could have looked at them: at its top.
+ * For "SELECT * … ORDER BY s COLLATE "C"" the planner adds a second copy of s to the rows, only to sort by.  The scan
+ * then has to form every row, the sort carries the string twice, and a junk filter removes it.  Copy and column have
+ * equal bytes, so the sort can read its key from the column.  Copies are removed only at the top of a plan, where no
+ * node but the sort refers to them.
  */
 #include "postgres.h"
 
@@ -12,10 +12,9 @@
 #include "nodes/nodeFuncs.h"
 
 #include "node.h"
-#include "node_private.h"
 #include "plan_junk.h"
 
-/* Does a node make its rows from its target list, so that the list's last entries can be left out? */
+/* Does a node form its rows from its target list, so that the last entries can be removed? */
 static bool
 makes_rows(const Plan *plan)
 {
@@ -47,9 +46,7 @@ bare(Expr *expr)
 	return expr;
 }
 
-/*
- * The place among the first entries of a target list of the column that an expression is a copy of; 0 if there is none.
- */
+/* The number of the column that an expression copies, among the first entries of a target list; 0: none. */
 static AttrNumber
 original_of(Expr *copy, List *targets, int first)
 {
@@ -63,7 +60,7 @@ original_of(Expr *copy, List *targets, int first)
 	return 0;
 }
 
-/* How many entries come before the ones that only serve the sort; they stand at the end. */
+/* The number of entries before those that only serve the sort, which are last; all entries if they are not. */
 static int
 count_result(const List *targets)
 {
@@ -78,8 +75,8 @@ count_result(const List *targets)
 }
 
 /*
- * Takes the columns behind the first so many out of a sort and its child; true if all were copies.  They stay in
- * custom_scan_tlist, where EXPLAIN finds the key as it was written.
+ * Removes the columns behind the first keep from a sort and its child; false, with nothing done, if one is no copy.
+ * They stay in custom_scan_tlist, where EXPLAIN finds the key as it was written.
  */
 static bool
 drop_copies(CustomScan *scan, int keep)

@@ -1,10 +1,11 @@
 /*
- * sorter.c: one sort from its first row to its last, whichever way it goes.
+ * sorter.c: one sort, from its first row to its last.
  *
- * Rows go into the row store and their keys through the encoders into the engine's chunks.  At the end the engine
- * answers with the order and rows are given out by number.  Past the memory limit what is there leaves as a sorted run
- * (spill_runs.c).  What our own way cannot do goes to PostgreSQL's tuplesort, rows that are already here
- * included.
+ * Rows are copied into the row store, and the encoders write their keys into the engine's chunks (sorter_job.c).  At
+ * the end of input the engine returns the order, as row numbers, and rows are returned by number.  When rows and keys
+ * exceed the memory limit, they are sorted and written to disk as a run, and the runs are merged at the end
+ * (spill_runs.c).  A sort that cannot go on in this way is handed over to tuplesort, with the rows that have come so
+ * far.
  */
 #include "postgres.h"
 
@@ -13,13 +14,14 @@
 #include "utils/memutils.h"
 
 #include "src/engine/engine_choose.h"
+#include "src/engine/feed.h"
 #include "src/base/guc.h"
 #include "sorter_job.h"
 
-/* A run has at least so many rows. */
+/* A run has at least this number of rows. */
 #define MIN_RUN_ROWS 4096
 
-/* Keys of this size on average are those of values out of line, of which the rows hold no more than a pointer. */
+/* Keys whose average size is larger come from values out of line, of which a row holds only a pointer. */
 #define LARGE_KEY_BYTES 2048
 
 /* Milliseconds since an instant. */
@@ -33,7 +35,7 @@ ms_since(instr_time then)
 	return INSTR_TIME_GET_MILLISEC(now);
 }
 
-/* The row at a position as a tuple, while the ones behind it are being loaded. */
+/* The row in memory at a position, as a tuple; prefetches those behind it. */
 static inline MinimalTuple
 row_at(Sorter *sorter, uint64 position)
 {
@@ -44,14 +46,14 @@ row_at(Sorter *sorter, uint64 position)
 	return rowstore_get(sorter->rows, row);
 }
 
-/* What the rows in memory, their keys and sorting them take. */
+/* The memory of rows, their keys and the job. */
 static Size
 memory_wanted(const Sorter *sorter)
 {
 	return rowstore_bytes(sorter->rows) + sorter->held;
 }
 
-/* Forgets the rows in memory, with their order; keep: others are to come. */
+/* Forgets the rows in memory and their order; keep: their memory is kept for other rows. */
 static void
 forget_rows(Sorter *sorter, bool keep)
 {
@@ -62,51 +64,52 @@ forget_rows(Sorter *sorter, bool keep)
 	rowstore_reset(sorter->rows, keep);
 }
 
-/* Writes the rows in memory that are wanted, of which the order is here, as a sorted run. */
+/* Writes the wanted rows in memory, whose order is known, as a sorted run. */
 static void
 write_run(Sorter *sorter)
 {
 	if (sorter->runs == NULL)
 		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
 	sorter->state = SS_LOADING_RUNS;
-	sorter_tell(sorter, PROGRESS_WRITING, sorter->stats.rows);
+	sorter_report(sorter, PROGRESS_WRITING, sorter->stats.rows);
 	spill_begin(sorter->runs, rowstore_header(sorter->rows));
-	for (uint64 i = 0; i < rows_wanted(sorter); i++)
+	for (uint64 i = 0; i < sorter->order.count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		spill_append(sorter->runs, row_at(sorter, i));
 	}
 	spill_end(sorter->runs);
-	sorter->left_out += sorter->rows->rows - rows_wanted(sorter);
+	sorter->left_out += sorter->rows->rows - sorter->order.count;
 }
 
-/* Takes a row out of a run for PostgreSQL's sort. */
+/* Gives tuplesort a row; the callback of spill_drain. */
 static void
-put_core(void *arg, MinimalTuple tuple)
+put_tuplesort(void *arg, MinimalTuple tuple)
 {
 	Sorter	   *sorter = arg;
 
 	ExecStoreMinimalTuple(tuple, sorter->row_slot, false);
-	tuplesort_puttupleslot(sorter->core, sorter->row_slot);
+	tuplesort_puttupleslot(sorter->tuplesort, sorter->row_slot);
 }
 
-/* Begins PostgreSQL's sort, whose memory is the server's work_mem. */
+/* Begins a tuplesort, whose memory limit is the server's work_mem. */
 static Tuplesortstate *
-begin_core(const Sorter *sorter)
+begin_tuplesort(const Sorter *sorter)
 {
 	const SortColumns *columns = &sorter->columns;
 	int			options = (sorter->random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE) |
 		(sorter->bound > 0 ? TUPLESORT_ALLOWBOUNDED : TUPLESORT_NONE);
-	Tuplesortstate *core = tuplesort_begin_heap(sorter->desc, columns->nkeys, columns->attnos, columns->sortops,
-												columns->collations, columns->nulls_first, work_mem, NULL, options);
+	Tuplesortstate *tuplesort = tuplesort_begin_heap(sorter->desc, columns->nkeys, columns->attnos, columns->sortops,
+													 columns->collations, columns->nulls_first, work_mem, NULL,
+													 options);
 
 	if (sorter->bound > 0)
-		tuplesort_set_bound(core, sorter->bound);
-	return core;
+		tuplesort_set_bound(tuplesort, sorter->bound);
+	return tuplesort;
 }
 
 void
-go_core(Sorter *sorter, SorterFallback why)
+go_tuplesort(Sorter *sorter, SorterFallback why)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 
@@ -114,39 +117,39 @@ go_core(Sorter *sorter, SorterFallback why)
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", sorter_fallback_text(why))));
 	roworder_end(&sorter->order);
 	end_job(sorter);
-	sorter->core = begin_core(sorter);
+	sorter->tuplesort = begin_tuplesort(sorter);
 	if (sorter->runs)
 	{
-		spill_drain(sorter->runs, put_core, sorter);
+		spill_drain(sorter->runs, put_tuplesort, sorter);
 		spill_close(sorter->runs);
 		sorter->runs = NULL;
 	}
 	for (uint32 row = 0; row < sorter->rows->rows; row++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		put_core(sorter, rowstore_get(sorter->rows, row));
+		put_tuplesort(sorter, rowstore_get(sorter->rows, row));
 	}
 	ExecClearTuple(sorter->row_slot);
 	rowstore_reset(sorter->rows, false);
 	bigmem_hold(sorter->mem, false);
 	if (sorter->state < SS_FINISHING)
-		sorter->state = SS_LOADING_CORE;
+		sorter->state = SS_LOADING_TUPLESORT;
 	MemoryContextSwitchTo(old);
 }
 
-/* Hands the sort over to PostgreSQL's own if no engine can go on with it. */
+/* Hands the sort over to tuplesort if no engine can go on with it. */
 static inline void
 expect_ok(Sorter *sorter, gs_status status)
 {
 	if (likely(status == GS_OK))
 		return;
 	if (sorter->stats.fallback == SORTER_CONTRADICTION)
-		go_core(sorter, SORTER_CONTRADICTION);
+		go_tuplesort(sorter, SORTER_CONTRADICTION);
 	else
-		go_core(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY);
+		go_tuplesort(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY);
 }
 
-/* Moves the rows in memory to disk, as a run, so that others find room; PostgreSQL's sort goes on if that fails. */
+/* Moves the rows in memory to disk, as a run; hands the sort over to tuplesort if that fails. */
 static void
 empty_memory(Sorter *sorter)
 {
@@ -155,14 +158,14 @@ empty_memory(Sorter *sorter)
 
 	sorter->run_bytes += memory_wanted(sorter);
 	sorter->limit_no_help |= memory_wanted(sorter) <= sorter->limit;
-	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
+	sorter_report(sorter, PROGRESS_ORDERING, sorter->stats.rows);
 	status = finish_job(sorter);
 	if (status == GS_OK)
 	{
 		write_run(sorter);
 		bigmem_hold(sorter->mem, true);
 		forget_rows(sorter, true);
-		sorter_tell(sorter, PROGRESS_READING, sorter->stats.rows);
+		sorter_report(sorter, PROGRESS_READING, sorter->stats.rows);
 		status = begin_job(sorter);
 	}
 	expect_ok(sorter, status);
@@ -186,12 +189,7 @@ begin_ours(Sorter *sorter)
 		sortkey_let_lead(&sorter->keys[i]);
 	}
 	find_key_places(sorter);
-	sorter->adaptive.deferred = nkeys;
-	sorter->adaptive.defer_check = DEFER_ROWS;
-	sorter->adaptive.lead_check = LEAD_ROWS;
-	for (int i = nkeys - 1; i > 0; i--)
-		if (sortkey_defer(&sorter->keys[i]))
-			sorter->adaptive.deferred = i;
+	adapt_begin(sorter);
 	sorter->state = SS_LOADING;
 	if (!expect_order(sorter))
 		expect_ok(sorter, begin_job(sorter));
@@ -222,7 +220,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	EngineFailure why;
 
 	sorter->columns = *columns;
-	/* a copy of our own: slots would pin a relation's descriptor in whichever resource owner is current */
+	/* a copy: slots would pin a relation's descriptor in whichever resource owner is current */
 	sorter->desc = CreateTupleDescCopy(desc);
 	sorter->random_access = random_access;
 	sorter->rows_expected = rows_expected;
@@ -239,20 +237,23 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->engine = engine_choose(engine_work(rows_expected, key_bytes(columns, desc)), &why);
 	sorter->stats.engine = sorter->engine->name;
 	if (why != ENGINE_OK && fallback == SORTER_OURS)
-		note_left(sorter, why);
+	{
+		sorter->stats.left = why;
+		feed_left(sorter->op, NULL, why);
+	}
 	INSTR_TIME_SET_CURRENT(sorter->started);
 	if (fallback == SORTER_OURS)
 		begin_ours(sorter);
 	else
-		go_core(sorter, fallback);
-	sorter_tell_begin(sorter);
+		go_tuplesort(sorter, fallback);
+	sorter_report_begin(sorter);
 	MemoryContextSwitchTo(old);
 	return sorter;
 }
 
 /*
- * Do the keys of few and small rows fill the memory?  PostgreSQL's sort looks at one value after the other and lets it
- * lie where it is.
+ * Do the keys fill the memory while rows are few and small?  tuplesort then does better: it detoasts a value only when
+ * it compares it.
  */
 static bool
 keys_too_large(Sorter *sorter)
@@ -262,8 +263,8 @@ keys_too_large(Sorter *sorter)
 }
 
 /*
- * Has the sort outgrown its memory, or is it PostgreSQL's?  Runs of a few rows help nobody, unless the rows themselves
- * are that large.
+ * Has the sort outgrown its memory, or is it tuplesort's?  Runs of a few rows are not worth their merge, unless the
+ * rows themselves are large.
  */
 static inline bool
 over_limit(Sorter *sorter)
@@ -275,39 +276,50 @@ over_limit(Sorter *sorter)
 		 keys_too_large(sorter));
 }
 
-/* Makes room after the sort has outgrown its memory, or hands it over. */
+/* Makes room after the sort has outgrown its memory, or hands it over to tuplesort. */
 static void
 leave_memory(Sorter *sorter)
 {
 	if (sorter->state == SS_LOADING_IN_ORDER)
 		expect_ok(sorter, encode_all(sorter));
-	if (sorter->state == SS_LOADING_CORE || !over_limit(sorter))
+	if (sorter->state == SS_LOADING_TUPLESORT || !over_limit(sorter))
 		return;
 	if (sorter->keys[0].theirs)
-		go_core(sorter, sorter->keys[0].theirs == THEIRS_BY_LENGTH ? SORTER_LONG_TEXT : SORTER_THEIR_KEYS);
+		go_tuplesort(sorter, sorter->keys[0].theirs == THEIRS_BY_LENGTH ? SORTER_LONG_TEXT : SORTER_THEIR_KEYS);
 	else if (keys_too_large(sorter))
-		go_core(sorter, SORTER_LARGE_KEYS);
+		go_tuplesort(sorter, SORTER_LARGE_KEYS);
 	else
 		empty_memory(sorter);
 }
 
-/* Stores a copy of a row; false once the sort is PostgreSQL's, as it is if there is no memory. */
+/* Counts rows that have come. */
+static inline void
+count_rows(Sorter *sorter, uint64 rows)
+{
+	uint64		before = sorter->stats.rows;
+
+	sorter->stats.rows = before + rows;
+	if (unlikely((before ^ sorter->stats.rows) >= PROGRESS_ROWS))
+		sorter_report(sorter, PROGRESS_READING, sorter->stats.rows);
+}
+
+/* Stores a copy of a row; false if tuplesort has the sort, which it gets if memory does not suffice. */
 static inline bool
 store_row(Sorter *sorter, TupleTableSlot *slot)
 {
 	if (over_limit(sorter))
 		leave_memory(sorter);
-	if (likely(sorter->state != SS_LOADING_CORE && rowstore_put(sorter->rows, slot)))
+	if (likely(sorter->state != SS_LOADING_TUPLESORT && rowstore_put(sorter->rows, slot)))
 		return true;
-	/* runs of a few rows each would be worse than no way of our own */
+	/* runs of a few rows each would be slower than tuplesort */
 	if (sorter->rows->rows >= MIN_RUN_ROWS)
 	{
 		empty_memory(sorter);
-		if (sorter->state != SS_LOADING_CORE && rowstore_put(sorter->rows, slot))
+		if (sorter->state != SS_LOADING_TUPLESORT && rowstore_put(sorter->rows, slot))
 			return true;
 	}
-	if (sorter->state != SS_LOADING_CORE)
-		go_core(sorter, SORTER_NO_MEMORY);
+	if (sorter->state != SS_LOADING_TUPLESORT)
+		go_tuplesort(sorter, SORTER_NO_MEMORY);
 	return false;
 }
 
@@ -315,14 +327,14 @@ void
 sorter_put(Sorter *sorter, TupleTableSlot *slot)
 {
 	Assert(sorter->state < SS_FINISHING);
-	sorter_took(sorter, 1);
-	if (likely(sorter->state != SS_LOADING_CORE && store_row(sorter, slot)))
+	count_rows(sorter, 1);
+	if (likely(sorter->state != SS_LOADING_TUPLESORT && store_row(sorter, slot)))
 		expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, 1) : put_keys(sorter, slot));
 	else
-		tuplesort_puttupleslot(sorter->core, slot);
+		tuplesort_puttupleslot(sorter->tuplesort, slot);
 }
 
-/* Takes one row of a heap page. */
+/* Takes one tuple of a heap page. */
 static void
 put_tuple(Sorter *sorter, Page page, OffsetNumber offset)
 {
@@ -350,7 +362,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 {
 	uint32		done = 0;
 
-	while (done < count && sorter->state < SS_LOADING_CORE)
+	while (done < count && sorter->state < SS_LOADING_TUPLESORT)
 	{
 		uint32		room = Min(count - done, sorter->writer.capacity - sorter->writer.row);
 		uint32		taken = 0;
@@ -360,7 +372,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 				rowstore_put_page(sorter->rows, page, items + done, room);
 		if (taken > 0)
 		{
-			sorter_took(sorter, taken);
+			count_rows(sorter, taken);
 			expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, taken) :
 					  put_page_keys(sorter, taken));
 		}
@@ -376,16 +388,16 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 	return done;
 }
 
-/* The rows still in memory, in order, for the merge. */
+/* The next of the rows in memory, in order, for the merge; a SpillNext. */
 static MinimalTuple
 next_in_memory(void *arg)
 {
 	Sorter	   *sorter = arg;
 
-	return sorter->merged < rows_wanted(sorter) ? row_at(sorter, sorter->merged++) : NULL;
+	return sorter->merged < sorter->order.count ? row_at(sorter, sorter->merged++) : NULL;
 }
 
-/* Ends input on our own way: sorts what is in memory, and merges it with the runs on disk if there are any. */
+/* Sorts the rows in memory, and merges them with the runs on disk if there are any. */
 static void
 finish_ours(Sorter *sorter)
 {
@@ -396,11 +408,11 @@ finish_ours(Sorter *sorter)
 	if (sorter->runs)
 	{
 		sorter->run_bytes += memory_wanted(sorter);
-		sorter_tell(sorter, PROGRESS_MERGING, 0);
+		sorter_report(sorter, PROGRESS_MERGING, 0);
 		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory,
-					sorter_tell_merged, sorter);
+					sorter_report_merged, sorter);
 		if (sorter->random_access)
-			forget_rows(sorter, false);	/* they are in the merge's result now */
+			forget_rows(sorter, false);	/* they are in the result on disk now */
 	}
 }
 
@@ -414,73 +426,80 @@ sorter_finish(Sorter *sorter)
 	sorter->stats.stages.in_ms = ms_since(sorter->started);
 	INSTR_TIME_SET_CURRENT(ended);
 	sorter->state = SS_FINISHING;
-	sorter_tell(sorter, PROGRESS_ORDERING, sorter->stats.rows);
-	if (sorter->core == NULL)
+	sorter_report(sorter, PROGRESS_ORDERING, sorter->stats.rows);
+	if (sorter->tuplesort == NULL)
 		finish_ours(sorter);
-	if (sorter->core)
-		tuplesort_performsort(sorter->core);
-	sorter->state = sorter->core ? SS_SORTED_BY_CORE : sorter->runs ? SS_SORTED_ON_DISK : SS_SORTED_IN_MEMORY;
-	sorter_tell(sorter, PROGRESS_OUT, 0);
+	if (sorter->tuplesort)
+		tuplesort_performsort(sorter->tuplesort);
+	sorter->state = sorter->tuplesort ? SS_SORTED_BY_TUPLESORT : sorter->runs ? SS_SORTED_ON_DISK : SS_SORTED_IN_MEMORY;
+	sorter_report(sorter, PROGRESS_OUT, 0);
 	MemoryContextSwitchTo(old);
 	sorter->stats.stages.sort_ms = ms_since(ended);
 }
 
-/* The next row of the merged runs. */
-static MinimalTuple
-get_merged(Sorter *sorter, bool forward)
+/* The row at a position of the result in memory or on disk; NULL behind the last one. */
+static inline MinimalTuple
+result_at(Sorter *sorter, uint64 position)
 {
-	MinimalTuple row = spill_get(sorter->runs, forward);
-
-	sorter_gave(sorter, forward, row != NULL);
-	return row;
+	if (unlikely(sorter->state == SS_SORTED_ON_DISK))
+		return spill_get(sorter->runs, position);
+	return likely(position < sorter->order.count) ? row_at(sorter, position) : NULL;
 }
 
-/* The row before the one given out last, or behind the end the last one; NULL if there is none. */
-static MinimalTuple
-get_backward(Sorter *sorter)
+/* Notes that a fetch forward has returned a row, or none because it came past the end. */
+static inline void
+move_forward(SorterPlace *at, bool got)
 {
-	SorterPlace *at = &sorter->at;
+	if (likely(got))
+		at->row++;
+	else
+		at->eof = true;
+}
 
+/* Moves back by a row, from the end onto the last one; false if there is none. */
+static bool
+move_back(SorterPlace *at)
+{
 	if (at->row == 0)
-		return NULL;
-	if (at->eof)
-		at->eof = false;
-	else if (--at->row == 0)
-		return NULL;
-	return row_at(sorter, at->row - 1);
+		return false;
+	if (!at->eof)
+		at->row--;
+	at->eof = false;
+	return at->row > 0;
 }
 
 /* The next row from memory or runs; NULL past either end. */
 static inline MinimalTuple
 get_ours(Sorter *sorter, bool forward)
 {
-	uint64		position = sorter->at.row;
+	MinimalTuple row;
 
-	if (unlikely(sorter->state == SS_SORTED_ON_DISK))
-		return get_merged(sorter, forward);
 	if (unlikely(!forward))
-		return get_backward(sorter);
-	if (likely(position < rows_wanted(sorter)))
-	{
-		if (unlikely(++sorter->at.row % PROGRESS_ROWS == 0))
-			sorter_tell(sorter, PROGRESS_OUT, position + 1);
-		return row_at(sorter, position);
-	}
-	sorter_tell(sorter, PROGRESS_OUT, position);
-	sorter->at.eof = true;
-	return NULL;
+		return move_back(&sorter->at) ? result_at(sorter, sorter->at.row - 1) : NULL;
+	row = result_at(sorter, sorter->at.row);
+	move_forward(&sorter->at, row != NULL);
+	if (unlikely(row == NULL || sorter->at.row % PROGRESS_ROWS == 0))
+		sorter_report(sorter, PROGRESS_OUT, sorter->at.row);
+	return row;
 }
 
-/* The next row of PostgreSQL's sort, which must not be asked for more rows than it was told of. */
+/* The next row of tuplesort, which raises an error if more rows than its bound are fetched. */
 static TupleTableSlot *
-get_core(Sorter *sorter, bool forward, TupleTableSlot *slot)
+get_from_tuplesort(Sorter *sorter, bool forward, TupleTableSlot *slot)
 {
-	/* who fills a block, or a share, asks until there is none */
+	/* callers that fill blocks or shares fetch until there is none */
 	if (forward && sorter->bound > 0 && sorter->at.row >= (uint64) sorter->bound)
 		ExecClearTuple(slot);
 	else
-		(void) tuplesort_gettupleslot(sorter->core, forward, false, slot, NULL);
-	sorter_gave(sorter, forward, !TupIsNull(slot));
+	{
+		(void) tuplesort_gettupleslot(sorter->tuplesort, forward, false, slot, NULL);
+		if (forward)
+			move_forward(&sorter->at, !TupIsNull(slot));
+		else
+			(void) move_back(&sorter->at);
+	}
+	if (TupIsNull(slot) || sorter->at.row % PROGRESS_ROWS == 0)
+		sorter_report(sorter, PROGRESS_OUT, sorter->at.row);
 	return slot;
 }
 
@@ -490,8 +509,8 @@ sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot)
 	MinimalTuple row;
 
 	Assert(sorter->state > SS_FINISHING);
-	if (unlikely(sorter->state == SS_SORTED_BY_CORE))
-		return get_core(sorter, forward, slot);
+	if (unlikely(sorter->state == SS_SORTED_BY_TUPLESORT))
+		return get_from_tuplesort(sorter, forward, slot);
 	row = get_ours(sorter, forward);
 	if (likely(row != NULL))
 		return ExecStoreMinimalTuple(row, slot, false);
@@ -502,9 +521,9 @@ MinimalTuple
 sorter_next(Sorter *sorter)
 {
 	Assert(sorter->state > SS_FINISHING);
-	if (unlikely(sorter->state == SS_SORTED_BY_CORE))
+	if (unlikely(sorter->state == SS_SORTED_BY_TUPLESORT))
 	{
-		TupleTableSlot *slot = get_core(sorter, true, sorter->row_slot);
+		TupleTableSlot *slot = get_from_tuplesort(sorter, true, sorter->row_slot);
 
 		return TupIsNull(slot) ? NULL : ((MinimalTupleTableSlot *) slot)->mintuple;
 	}
@@ -514,8 +533,8 @@ sorter_next(Sorter *sorter)
 void
 sorter_mark(Sorter *sorter)
 {
-	if (sorter->core)
-		tuplesort_markpos(sorter->core);
+	if (sorter->tuplesort)
+		tuplesort_markpos(sorter->tuplesort);
 	else if (sorter->runs)
 		spill_mark(sorter->runs);
 	sorter->mark = sorter->at;
@@ -524,8 +543,8 @@ sorter_mark(Sorter *sorter)
 void
 sorter_restore(Sorter *sorter)
 {
-	if (sorter->core)
-		tuplesort_restorepos(sorter->core);
+	if (sorter->tuplesort)
+		tuplesort_restorepos(sorter->tuplesort);
 	else if (sorter->runs)
 		spill_restore(sorter->runs);
 	sorter->at = sorter->mark;
@@ -534,19 +553,19 @@ sorter_restore(Sorter *sorter)
 void
 sorter_rewind(Sorter *sorter)
 {
-	if (sorter->core)
-		tuplesort_rescan(sorter->core);
+	if (sorter->tuplesort)
+		tuplesort_rescan(sorter->tuplesort);
 	else if (sorter->runs)
 		spill_rewind(sorter->runs);
-	sorter_tell(sorter, PROGRESS_OUT, 0);
+	sorter_report(sorter, PROGRESS_OUT, 0);
 	sorter->at = sorter->mark = (SorterPlace) {0};
 }
 
 void
 sorter_end(Sorter *sorter)
 {
-	if (sorter->core)
-		tuplesort_end(sorter->core);
+	if (sorter->tuplesort)
+		tuplesort_end(sorter->tuplesort);
 	if (sorter->runs)
 		spill_close(sorter->runs);
 	end_job(sorter);

@@ -1,5 +1,5 @@
 /*
- * sorter.h: one sort from its first row to its last, whichever way it goes.
+ * sorter.h: one sort, from its first row to its last.
  *
  * The legal order of calls:
  *
@@ -9,7 +9,7 @@
  *	4. sorter_get or sorter_next; with random_access also sorter_mark, sorter_restore, sorter_rewind
  *	5. sorter_end, which may follow any of the others
  *
- * The functions that return what the sort has done may be called at any time between the first and the last.
+ * The functions that return what a sort has done may be called at any time between sorter_begin and sorter_end.
  */
 #ifndef GPUSORT_SORTER_H
 #define GPUSORT_SORTER_H
@@ -19,20 +19,20 @@
 #include "utils/tuplesort.h"
 
 #include "src/engine/engine.h"
-#include "rowgather.h"
+#include "src/rows/rowgather.h"
 #include "src/keys/sortcolumns.h"
-#include "tied_runs.h"
+#include "src/rows/tied_runs.h"
 
 /* Is a bound small relative to the rows of the input? */
 extern bool bound_is_small(double bound, double rows);
 
 /*
- * Does a sort with that bound, 0: none, go to tuplesort's top-N heap?  A small one does, unless all keys are exact and
- * the bound is beyond what a heap is good at: then the engine finds the first rows alone, too.
+ * Does a sort with that bound, 0: none, go to tuplesort's top-N heap?  One with a small bound does, unless all keys are
+ * exact and the bound is too large for a heap: then the engine finds the first rows.
  */
 extern bool bound_goes_to_heap(const SortColumns *columns, double bound, double rows);
 
-/* Why a sort went to PostgreSQL's own, for EXPLAIN. */
+/* Why tuplesort has a sort, for EXPLAIN. */
 typedef enum SorterFallback
 {
 	SORTER_OURS,
@@ -41,23 +41,23 @@ typedef enum SorterFallback
 	SORTER_LARGE_KEYS,			/* memory holds the keys of few rows only */
 	SORTER_THEIR_KEYS,			/* abbreviated keys of the type have a strange order */
 	SORTER_LONG_TEXT,			/* PostgreSQL's abbreviated keys of long text take less time */
-	SORTER_NO_MEMORY,			/* none for our own way */
+	SORTER_NO_MEMORY,			/* not enough for rows and keys */
 	SORTER_WRONG_ORDER,			/* an order failed its check */
 	SORTER_CONTRADICTION		/* coarse keys contradict the comparison function */
 } SorterFallback;
 
-/* The same in words. */
+/* Returns that in words. */
 extern const char *sorter_fallback_text(SorterFallback fallback);
 
 /* Where the time of sorts went, and what went to the GPU service. */
 typedef struct SorterStages
 {
-	double		in_ms;			/* from the first row taken to the last, with what these rows took to come */
-	double		sort_ms;		/* from there to the order */
-	double		wait_in_ms;		/* for the service, in these stages and later */
+	double		in_ms;			/* from sorter_begin to sorter_finish, the child's time included */
+	double		sort_ms;		/* in sorter_finish */
+	double		wait_in_ms;		/* for the service, in these stages and at output */
 	double		wait_sort_ms;
 	double		wait_out_ms;
-	uint64		upload_bytes;	/* of all jobs in the service, as what follows */
+	uint64		upload_bytes;	/* of all jobs in the service, like the two members below */
 	uint64		upload_ns;
 	uint64		device_ns;
 } SorterStages;
@@ -66,27 +66,28 @@ typedef struct SorterStages
 typedef struct SorterStats
 {
 	SorterFallback fallback;
-	EngineFailure left;			/* why the GPU service did not do it, or not all of it */
+	EngineFailure left;			/* why the GPU service did not sort, or not all rows */
 	EngineKind	kind;
 	const char *engine;			/* its name */
-	int			strings;		/* keys that are byte strings, of no fixed width */
+	int			strings;		/* keys that are byte strings */
 	gs_job_info job;			/* of the last job */
 	SorterStages stages;
 	TiedStats	tied;			/* of coarse keys */
-	bool		top;			/* its job looked for the first rows alone */
+	bool		top;			/* the job found the first rows only */
 	uint64		rows;
-	uint64		memory_bytes;	/* the most that was held */
+	const char *tuplesort;		/* tuplesort's method, NULL: it did not have the sort */
+	uint64		memory_bytes;	/* the most that was held; 0 of a tuplesort on disk */
 	uint64		disk_bytes;		/* of temporary files, 0 if none */
 	int			runs;			/* sorted runs on disk */
-	uint64		wanted_bytes;	/* the memory limit that would have sufficed, 0: it did, or none would */
+	uint64		wanted_bytes;	/* the memory limit that would have avoided runs; 0: none did, or none would */
 } SorterStats;
 
 typedef struct Sorter Sorter;
 
 /*
- * Begins a sort of rows of that descriptor, of which only the first bound are wanted (0 = all).  PostgreSQL's tuplesort
- * has it from the start if fallback is other than SORTER_OURS, or where the bound goes to its heap.  All memory and
- * files belong to the current memory context and resource owner.
+ * Begins a sort of rows of that descriptor, of which only the first bound are wanted (0: all).  tuplesort has it from
+ * the start if fallback is not SORTER_OURS or if bound_goes_to_heap.  Memory and files belong to the current memory
+ * context and resource owner.
  */
 extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 							SorterFallback fallback, int64 bound);
@@ -95,28 +96,28 @@ extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool ran
 extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
 
 /*
- * Takes rows of a heap page, of which the caller holds a pin and knows which ones are visible; returns how many were
- * taken.  Where gather says how rows are made of the table's tuples, they are fewer as soon as a tuple does not fit;
- * that one goes through sorter_put.
+ * Takes copies of tuples of a heap page, which the caller has pinned and knows to be visible; returns how many were
+ * taken.  With gather, rows have only those columns, and taking ends at the first tuple that gather cannot convert: the
+ * caller projects that one and passes it to sorter_put.
  */
 extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count,
 							  RowGather *gather);
 
 /*
- * Hands the sort over to tuplesort's heap once far more rows have come than were expected, so that the bound has turned
- * out to be a small one.
+ * Hands the sort over to tuplesort's heap once the rows that have come make the bound a small one, after an estimate
+ * that was far too low.
  */
 extern void sorter_recheck_bound(Sorter *sorter);
 
-/* May rows behind the bound be missing, so that a greater bound takes another sort? */
+/* May rows behind the bound be missing, so that a greater bound needs another sort? */
 extern bool sorter_ends_at_bound(Sorter *sorter);
 
 /* Ends input. */
 extern void sorter_finish(Sorter *sorter);
 
 /*
- * The next row in a direction, in slot (which holds MinimalTuples); empty past either end.  Positions are tuplesort's:
- * going backward from the end returns the last row.  All but forward needs random_access.
+ * Stores the next row in a direction in slot, which holds MinimalTuples; clears it past either end.  As in tuplesort,
+ * the first fetch backward from the end returns the last row.  Everything but going forward needs random_access.
  */
 extern TupleTableSlot *sorter_get(Sorter *sorter, bool forward, TupleTableSlot *slot);
 
@@ -126,19 +127,16 @@ extern void sorter_mark(Sorter *sorter);
 extern void sorter_restore(Sorter *sorter);
 extern void sorter_rewind(Sorter *sorter);
 
-/* Gives everything back; slots that hold rows must have been cleared. */
+/* Frees everything; slots that hold rows must have been cleared. */
 extern void sorter_end(Sorter *sorter);
 
-/* What EXPLAIN shows, as far as the sort has come; valid until the next call. */
+/* Returns what the sort has done so far; valid until the next call. */
 extern const SorterStats *sorter_stats(Sorter *sorter);
 
 /* Adds the stages of one sort to those of others. */
 extern void sorter_add_stages(SorterStages *sum, const SorterStages *one);
 
-/* In which form a key was sorted by whose type or collation has no exact encoding, for EXPLAIN; NULL for others. */
+/* Returns the form that a key without an exact encoding was sorted in, for EXPLAIN; NULL for other keys. */
 extern const char *sorter_key_form(const Sorter *sorter, int key);
-
-/* PostgreSQL's own sort behind a sorter, for EXPLAIN; NULL if there is none. */
-extern Tuplesortstate *sorter_core(Sorter *sorter);
 
 #endif

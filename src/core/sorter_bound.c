@@ -1,5 +1,5 @@
 /*
- * sorter_bound.c: sorts of which only the first rows are wanted: who finds these, and where the sort ends.
+ * sorter_bound.c: sorts of which only the first rows are wanted: which of them go to tuplesort's top-N heap.
  */
 #include "postgres.h"
 
@@ -11,10 +11,10 @@
 /* A heap is as good as the engine below this bound.  From there on the engine wins, where all keys are exact. */
 #define HEAP_ROWS 1000
 
-/* An estimate was a guess once its rows have come this many times. */
+/* An estimate is wrong if this many times the rows have come. */
 #define MISJUDGED 2.0
 
-/* Is a small bound the heap's? */
+/* Is tuplesort's heap better than the engine for a small bound? */
 static bool
 heap_is_better(const SortColumns *columns, double bound)
 {
@@ -54,11 +54,11 @@ sorter_recheck_bound(Sorter *sorter)
 {
 	/* runs on disk would have to be read again */
 	if (unlikely(sorter->stats.rows > sorter->heap_from) && sorter->state <= SS_LOADING)
-		go_core(sorter, SORTER_BOUND);
+		go_tuplesort(sorter, SORTER_BOUND);
 }
 
 bool
 sorter_ends_at_bound(Sorter *sorter)
 {
-	return sorter->core != NULL || sorter->op == GS_TOPK || sorter->left_out > 0;
+	return sorter->tuplesort != NULL || sorter->op == GS_TOPK || sorter->left_out > 0;
 }

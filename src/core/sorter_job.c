@@ -1,9 +1,9 @@
 /*
- * sorter_job.c: the engine's half of a sort: keys into chunks, the job, the way from the service to the CPU.
+ * sorter_job.c: the job of a sort: writes keys into chunks, has the engine sort, and restarts.
  *
- * The rows stay in the row store until they have been given out, so a job can begin again at any moment: with keys in a
- * wider form, or on the CPU after the service failed, also when part of the order has been used.  Both engines give the
- * same order, ties included.
+ * Invariant: rows stay in the row store until they have been returned, and all engines give one order, ties included.
+ * So a job can be replaced at any moment by another one over the rows in memory, also after a part of the order has
+ * been used.  sorter_restart() does that, for each RestartReason.
  */
 #include "postgres.h"
 
@@ -11,19 +11,19 @@
 #include "utils/memutils.h"
 
 #include "sorter_job.h"
+#include "src/engine/feed.h"
 #include "src/engine/stat.h"
-#include "src/engine/trust.h"
 #include "src/base/guc.h"
-#include "verify.h"
+#include "src/rows/verify.h"
 
-/* Why a job is given up for another one, which begins with the first row in memory. */
+/* Why a job is replaced by another one, which begins with the first row in memory. */
 typedef enum RestartReason
 {
 	RESTART_NONE,
 	RESTART_OUT_OF_ORDER,		/* a row came out of order; there was no job before */
-	RESTART_WIDENED,			/* a value does not fit its key's form, which is a wider one now */
-	RESTART_SAMPLED,			/* a sample says that the engine has to see more of the keys */
-	RESTART_TIES_DECIDE,		/* a key of a GS_TOPK job is coarse now: comparisons decide which rows are first */
+	RESTART_WIDENED,			/* a value did not fit its key's form, which has been widened */
+	RESTART_SAMPLED,			/* a sample shows that the engine has to see more of the keys */
+	RESTART_TIES_DECIDE,		/* a key of a GS_TOPK job became coarse: comparisons decide which rows are first */
 	RESTART_FAILED				/* the engine failed */
 } RestartReason;
 
@@ -71,9 +71,9 @@ is_coarse(const Sorter *sorter)
 	return false;
 }
 
-/* Do marks tell where rows tie?  Other forms of coarse keys than these are not relied on, and their rows compared. */
+/* Do marks show all rows that may be tied?  They do for prefixes and deferred keys, not for other coarse keys. */
 static bool
-marks_tell(const Sorter *sorter)
+marks_suffice(const Sorter *sorter)
 {
 	for (int i = 0; i < sorter->ncolumns; i++)
 		if (sorter->keys[i].coarse && sorter->keys[i].leading == 0 && (i == 0 || !sorter->keys[i].empty))
@@ -81,14 +81,14 @@ marks_tell(const Sorter *sorter)
 	return true;
 }
 
-/* The rows' marks if they tell where rows tie, else NULL. */
+/* The rows' marks if they show all rows that may be tied, else NULL. */
 static const RowMarks *
 marks_of(const Sorter *sorter)
 {
-	return sorter->adaptive.marked && marks_tell(sorter) ? &sorter->adaptive.marks : NULL;
+	return sorter->adaptive.marked && marks_suffice(sorter) ? &sorter->adaptive.marks : NULL;
 }
 
-/* Bytes kept for items of runs: where a key tells nothing all rows may be one run. */
+/* Bytes reserved for the items of tied runs: with an empty key all rows may be one run. */
 static Size
 reserved_items(const Sorter *sorter)
 {
@@ -99,37 +99,26 @@ reserved_items(const Sorter *sorter)
 static gs_status
 next_chunk(Sorter *sorter, Size heap_bytes)
 {
-	gs_chunk   *chunk;
-	char	   *memory;
-	gs_status	status = sorter->engine->chunk(sorter->job, heap_bytes, &chunk, &memory);
-
-	sorter->writer.chunk = NULL;
-	if (status == GS_OK)
-		keywriter_begin(&sorter->writer, chunk, memory, sorter->keys);
-	return status;
+	return feed_next(sorter->job, &sorter->writer, sorter->keys, heap_bytes);
 }
 
 /* Hands the chunk over if it has rows. */
 static gs_status
 close_chunk(Sorter *sorter)
 {
+	bool		empty = sorter->writer.row == 0;
 	gs_status	status;
 
 	MemoryContextReset(sorter->scratch);
-	if (sorter->writer.row == 0)
-		return GS_OK;
-	keywriter_close(&sorter->writer);
-	sorter->writer.row = 0;
-	sorter->writer.chunk = NULL;
-	status = sorter->engine->add(sorter->job);
-	if (status != GS_OK)
+	status = feed_close(sorter->job, &sorter->writer);
+	if (empty || status != GS_OK)
 		return status;
 	sorter->held = sorter->engine->host_bytes(sorter->job) + own_bytes(sorter);
 	if (sorter->random_access || is_coarse(sorter))
 		sorter->held += (Size) sorter->rows->rows * sizeof(uint32);
 	sorter->held += reserved_items(sorter) + (Size) sorter->adaptive.marks.rows * sizeof(uint32);
 	sorter->rows_limit = sorter->limit > sorter->held ? sorter->limit - sorter->held : 0;
-	/* chunks are small against what a job may take, so that looking after each is often enough */
+	/* max_rows is many chunks, so a look after each of them is enough */
 	if (sorter->rows->rows >= sorter->job->max_rows / 8 * 7)
 		sorter->rows_limit = 0;
 	return GS_OK;
@@ -144,7 +133,7 @@ change_chunk(Sorter *sorter)
 	return status == GS_OK ? next_chunk(sorter, 0) : status;
 }
 
-/* Makes columns of the keys in their present forms, up to one that tells nothing. */
+/* Makes the job's columns of the keys in their present forms, up to the first empty key. */
 static void
 make_columns(Sorter *sorter)
 {
@@ -161,8 +150,8 @@ make_columns(Sorter *sorter)
 		sorter->stats.strings += key->spec.type == GS_BYTES;
 		sorter->specs[sorter->ncolumns++] = key->spec;
 	} while (!key->empty && sorter->ncolumns < sorter->columns.nkeys);
-	/* a mark costs less than a comparison of the keys before one that was put off */
-	sorter->adaptive.marked |= key->empty && marks_tell(sorter);
+	/* a mark costs less than a comparison of the keys before a deferred one */
+	sorter->adaptive.marked |= key->empty && marks_suffice(sorter);
 }
 
 /* Begins a job of the engine with an empty chunk. */
@@ -175,7 +164,7 @@ try_begin(Sorter *sorter)
 	defer_long_keys(sorter);
 	make_columns(sorter);
 	spec.ncolumns = sorter->ncolumns;
-	/* rows that coarse keys tie are compared later, and these comparisons decide which rows are first */
+	/* comparisons of rows that coarse keys leave tied may decide which rows are first */
 	spec.op = sorter->op = sorter->job_bound > 0 && !is_coarse(sorter) ? GS_TOPK : GS_ORDER;
 	spec.limit = (uint64) sorter->job_bound;
 	if (sorter->rows_expected > 0)
@@ -199,7 +188,7 @@ find_key_places(Sorter *sorter)
 			sorter->access = Min(sorter->access, KEYS_IN_PLACE);
 }
 
-/* A key's value: straight from the row's data where that is at hand, without taking the slot's tuple apart. */
+/* A key's value: from the row's data if that is given and the key has a place there, else from the slot. */
 static inline Datum
 key_value(Sorter *sorter, int key, TupleTableSlot *slot, const char *data, Size data_bytes, bool *isnull)
 {
@@ -236,7 +225,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_byt
 		status = result == KEY_FULL ? change_chunk(sorter) : next_chunk(sorter, column->wanted);
 		if (status != GS_OK)
 			return status;
-		i = -1;					/* the row's keys begin anew in the new chunk */
+		i = -1;					/* the row is written from its first key again, to the new chunk */
 	}
 	if (sorter->adaptive.marked && !rowmarks_put(&sorter->adaptive.marks, sorter->keys, writer, sorter->ncolumns))
 		return GS_NOMEM;
@@ -263,23 +252,22 @@ encode_rows(Sorter *sorter, uint32 from, RestartReason *reason)
 	return status;
 }
 
-/* Leaves an engine that failed for its fallback; false if there is none, or the fault is not the engine's. */
+/* Replaces a failed engine by its fallback; false if there is none, or if the fault is not the engine's. */
 static bool
 leave_engine(Sorter *sorter, gs_status status)
 {
 	if (sorter->engine->fallback == NULL || sorter->stats.fallback == SORTER_CONTRADICTION)
 		return false;
-	note_left(sorter, sorter->engine->why(status));
-	sorter->engine = sorter->engine->fallback;
+	sorter->stats.left = feed_fail_over(&sorter->engine, sorter->op, sorter->job, status);
 	return true;
 }
 
 /*
- * Gives the job up for one that takes the rows in memory from the first, and that one too if it is stopped.  status is
- * what the engine failed with.  Returns GS_OK with all rows encoded, or the status with which there is no way on.
+ * Replaces the job by one that takes the rows in memory from the first, and that one too if a reason comes up.  status
+ * is what a failed engine returned.  Returns GS_OK with all rows encoded, or the status that no engine can go on with.
  *
- * No reason comes back for ever: a key has few forms and only takes wider ones, which puts others off a few times,
- * samples are looked at when rows come, job_bound stays 0, and the last engine has no fallback.
+ * The loop ends: a key has few forms and only widens, which defers others a few times at most; samples are taken only
+ * when rows come, job_bound stays 0, and the last engine has no fallback.
  */
 static pg_noinline gs_status
 sorter_restart(Sorter *sorter, RestartReason reason, gs_status status)
@@ -302,7 +290,7 @@ sorter_restart(Sorter *sorter, RestartReason reason, gs_status status)
 	return status;
 }
 
-/* Goes on after a step of the job: with another job where something has stopped this one. */
+/* Goes on after a step of the job; restarts if there is a failure or a reason. */
 static inline gs_status
 go_on(Sorter *sorter, gs_status status, RestartReason reason)
 {
@@ -324,21 +312,21 @@ encode_all(Sorter *sorter)
 	return go_on(sorter, GS_OK, RESTART_OUT_OF_ORDER);
 }
 
-/* Looks at samples of the rows, at the numbers of rows where that is due. */
+/* Takes the samples that are due at this number of rows. */
 static inline RestartReason
 look_at_samples(Sorter *sorter)
 {
 	AdaptiveKeys *keys = &sorter->adaptive;
 
 	if (unlikely(keys->deferred < sorter->columns.nkeys && sorter->rows->rows >= keys->defer_check) &&
-		take_deferred(sorter))
+		resume_deferred(sorter))
 		return RESTART_SAMPLED;
-	if (unlikely(keys->marks.rows >= keys->lead_check) && take_longer(sorter))
+	if (unlikely(keys->marks.rows >= keys->lead_check) && lengthen_prefixes(sorter))
 		return RESTART_SAMPLED;
 	return RESTART_NONE;
 }
 
-/* Ends a put: the rows' keys have been written, unless there is a status or a reason against it. */
+/* Ends a put, whose keys have been written unless there is a failure or a reason. */
 static inline gs_status
 end_put(Sorter *sorter, gs_status status, RestartReason reason)
 {
@@ -437,7 +425,7 @@ comparer_of(Sorter *sorter)
 	return sorter->comparer;
 }
 
-/* Do the rows of a piece follow each other, as far as gpusort.verify wants to know? */
+/* Do the rows of a part follow each other?  Compares what gpusort.verify says; the follows of a RowOrder. */
 static bool
 rows_follow(void *arg, int64 before, const uint32 *piece, uint64 count)
 {
@@ -471,8 +459,8 @@ sort_rows(Sorter *sorter)
 }
 
 /*
- * The order comes no further: has another job make it again, and goes on behind the rows that have been given out.  If
- * these may be in a wrong order themselves, there is no way on.
+ * The engine failed in the middle of the order: has another job sort again and continues behind the rows that have been
+ * returned.  Fails if these may be in a wrong order themselves.  The recover of a RowOrder.
  */
 static bool
 recover_order(void *arg, gs_status status)
@@ -493,8 +481,8 @@ recover_order(void *arg, gs_status status)
 }
 
 /*
- * How many bytes copies of values may take while rows are compared: what the sort leaves of its memory, and where that
- * is full a quarter more.
+ * The memory for unpacked copies of values while tied rows are compared: what is left of the limit, or a quarter of
+ * the limit if that is more.
  */
 static Size
 copies_limit(const Sorter *sorter)
@@ -505,7 +493,7 @@ copies_limit(const Sorter *sorter)
 	return Max(left, sorter->limit / 4);
 }
 
-/* Puts rows in order that coarse keys do not tell apart, and checks them; the whole order is here. */
+/* Sorts rows that coarse keys leave tied, and checks the order, all of which has been fetched. */
 static gs_status
 order_ties(Sorter *sorter)
 {
@@ -515,18 +503,18 @@ order_ties(Sorter *sorter)
 	TiedResult	result;
 
 	fix_keys(sorter, true);
-	result = tied_runs_settle(comparer_of(sorter), sorter->keys, marks, order->numbers, order->rows, sorter->mem,
-							  copies_limit(sorter) + reserved_items(sorter), copies_limit(sorter), &sorter->stats.tied);
+	result = tied_runs_sort(comparer_of(sorter), sorter->keys, marks, order->numbers, order->rows, sorter->mem,
+							copies_limit(sorter) + reserved_items(sorter), copies_limit(sorter), &sorter->stats.tied);
 	fix_keys(sorter, false);
 	if (result == TIED_CONTRADICTION)
 		sorter->stats.fallback = SORTER_CONTRADICTION;
 	stat_count_coarse(sorter->job->kind, sorter->stats.tied.compared - compared, result == TIED_CONTRADICTION);
-	if (result == TIED_SETTLED)
+	if (result == TIED_SORTED)
 		return marks == NULL || rows_follow(sorter, -1, order->numbers, order->rows) ? GS_OK : GS_WRONG_ORDER;
 	return result == TIED_NO_MEMORY ? GS_NOMEM : GS_WRONG_ORDER;
 }
 
-/* How many rows of the order are wanted before the first one is given out.  Nobody waits for the first row of a run. */
+/* How many numbers of the order to fetch before the first row is returned.  Nobody waits for the first row of a run. */
 static uint32
 first_rows(const Sorter *sorter)
 {
@@ -537,14 +525,23 @@ first_rows(const Sorter *sorter)
 	return how == VERIFY_SAMPLE ? VERIFY_FIRST_ROWS : 1;
 }
 
-/* Has the engine sort what it was given; the first rows of the order are here and checked then. */
+/* How many rows of the order are wanted. */
+static uint32
+rows_wanted(const Sorter *sorter)
+{
+	uint32		rows = sorter->rows->rows;
+
+	return sorter->op == GS_TOPK ? (uint32) Min((uint64) sorter->job_bound, (uint64) rows) : rows;
+}
+
+/* Has the engine sort, and fetches and checks the first rows of the order. */
 static gs_status
 try_finish(Sorter *sorter, RestartReason *reason)
 {
 	bool		coarse = is_coarse(sorter);
 	gs_status	status;
 
-	/* a key has become coarse on the way; as in try_begin, it must not be left to the engine which rows are first */
+	/* a key became coarse after try_begin, where coarse keys exclude GS_TOPK */
 	if (sorter->op == GS_TOPK && coarse)
 	{
 		*reason = RESTART_TIES_DECIDE;
@@ -553,7 +550,7 @@ try_finish(Sorter *sorter, RestartReason *reason)
 	status = sort_rows(sorter);
 	if (status != GS_OK)
 		return status;
-	/* coarse keys do not say how rows follow each other; they are checked once ties have been put in order */
+	/* with coarse keys rows do not follow each other yet; order_ties checks them */
 	sorter->order.follows = coarse ? NULL : rows_follow;
 	sorter->order.recover = recover_order;
 	sorter->order.arg = sorter;
@@ -565,9 +562,7 @@ try_finish(Sorter *sorter, RestartReason *reason)
 gs_status
 finish_job(Sorter *sorter)
 {
-	gs_job_info info;
-
-	/* no job begins as long as rows come in order */
+	/* there is no job if all rows came in order */
 	if (sorter->job == NULL)
 		return finish_in_order(sorter);
 	for (;;)
@@ -582,8 +577,7 @@ finish_job(Sorter *sorter)
 		if (status != GS_OK)
 			return status;
 	}
-	sorter->engine->info(sorter->job, &info);
-	stat_count_job(sorter->op, sorter->job->kind, &info, sorter->rows->rows);
+	stat_count_job(sorter->op, sorter->job, sorter->rows->rows);
 	note_memory(sorter);
 	return GS_OK;
 }

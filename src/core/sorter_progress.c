@@ -1,11 +1,11 @@
 /*
- * sorter_progress.c: what sorts tell of themselves while they run.
+ * sorter_progress.c: what gpusort_progress shows of a sort.
  */
 #include "postgres.h"
 
 #include "sorter_job.h"
 
-/* What only a sort with runs on disk has; out of the way of small sorts. */
+/* Fills in what only a sort with runs on disk has. */
 static pg_noinline void
 put_runs(const SpillRuns *runs, ProgressFigures *figures)
 {
@@ -13,7 +13,7 @@ put_runs(const SpillRuns *runs, ProgressFigures *figures)
 	figures->runs = spill_count(runs) - 1;
 }
 
-/* Writes what can be said of a sort now into its slot, which is being changed, and ends the change. */
+/* Writes the figures of a sort into its slot, whose change has begun, and ends the change. */
 static inline void
 put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint64 rows, int64 rows_expected)
 {
@@ -22,7 +22,7 @@ put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint6
 	figures->phase = phase;
 	figures->rows = (int64) rows;
 	figures->rows_expected = rows_expected;
-	if (likely(sorter->core == NULL))
+	if (likely(sorter->tuplesort == NULL))
 	{
 		figures->engine = (int) (sorter->job ? sorter->job->kind : sorter->stats.kind);
 		figures->memory_bytes = (int64) (rowstore_bytes(sorter->rows) + sorter->held);
@@ -35,16 +35,16 @@ put_figures(const Sorter *sorter, ProgressSlot *slot, ProgressPhase phase, uint6
 	progress_end_change(slot);
 }
 
-/* Rows that a plan expects; unknown where they are more than can be counted. */
+/* The rows that a plan expects, -1 (unknown) if they do not fit. */
 static inline int64
 countable(double rows)
 {
 	return rows < 1e18 ? (int64) rows : -1;
 }
 
-/* Tells it. */
+/* Writes the figures of a sort if it has a slot. */
 static pg_noinline void
-tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
+report_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
 {
 	ProgressSlot *slot = sorter->progress.slot;
 	int64		rows_expected = (int64) sorter->stats.rows;
@@ -58,15 +58,15 @@ tell_now(Sorter *sorter, ProgressPhase phase, uint64 rows)
 }
 
 void
-sorter_tell(Sorter *sorter, ProgressPhase phase, uint64 rows)
+sorter_report(Sorter *sorter, ProgressPhase phase, uint64 rows)
 {
-	/* of a small sort, which may be one of many, it is enough that it takes rows, and that it gives them out */
+	/* a small sort, which may be one of many, reports only when a phase begins */
 	if (sorter->stats.rows >= PROGRESS_ROWS || rows == 0)
-		tell_now(sorter, phase, rows);
+		report_now(sorter, phase, rows);
 }
 
 void
-sorter_tell_begin(Sorter *sorter)
+sorter_report_begin(Sorter *sorter)
 {
 	ProgressSlot *slot = progress_begin(&sorter->progress, sorter->started);
 
@@ -75,7 +75,7 @@ sorter_tell_begin(Sorter *sorter)
 }
 
 void
-sorter_tell_merged(void *arg, uint64 rows)
+sorter_report_merged(void *arg, uint64 rows)
 {
-	sorter_tell(arg, PROGRESS_MERGING, rows);
+	sorter_report(arg, PROGRESS_MERGING, rows);
 }

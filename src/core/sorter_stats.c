@@ -4,8 +4,6 @@
 #include "postgres.h"
 
 #include "sorter_job.h"
-#include "src/engine/stat.h"
-#include "src/engine/trust.h"
 
 const char *
 sorter_fallback_text(SorterFallback fallback)
@@ -25,7 +23,7 @@ sorter_fallback_text(SorterFallback fallback)
 	return texts[fallback];
 }
 
-/* The memory limit under which nothing would have gone to disk, and some more; 0 if none would do. */
+/* The memory limit that would have avoided runs on disk, with a margin; 0 if no limit would. */
 static uint64
 wanted_bytes(const Sorter *sorter)
 {
@@ -66,14 +64,18 @@ note_job(Sorter *sorter, SorterStats *stats)
 		.device_ns = stats->job.device_ns});
 }
 
-void
-note_left(Sorter *sorter, EngineFailure why)
+/* Says what tuplesort did and took. */
+static void
+note_tuplesort(Tuplesortstate *tuplesort, SorterStats *stats)
 {
-	sorter->stats.left = why;
-	stat_count_left(sorter->op, why);
-	if (why == ENGINE_WRONG_ORDER)
-		trust_lose(sorter->job);
-	ereport(DEBUG1, (errmsg_internal("gpusort sorts on the CPU: %s", engine_failure_text(why))));
+	TuplesortInstrumentation took;
+	bool		disk;
+
+	tuplesort_get_stats(tuplesort, &took);
+	disk = took.spaceType == SORT_SPACE_TYPE_DISK;
+	stats->tuplesort = tuplesort_method_name(took.sortMethod);
+	stats->memory_bytes = disk ? 0 : (uint64) took.spaceUsed * 1024;
+	stats->disk_bytes = disk ? (uint64) took.spaceUsed * 1024 : 0;
 }
 
 const SorterStats *
@@ -88,6 +90,8 @@ sorter_stats(Sorter *sorter)
 		sorter->shown.runs = spill_count(sorter->runs);
 		sorter->shown.disk_bytes = spill_disk_bytes(sorter->runs);
 	}
+	if (sorter->tuplesort)
+		note_tuplesort(sorter->tuplesort, &sorter->shown);
 	return &sorter->shown;
 }
 
@@ -97,10 +101,4 @@ sorter_key_form(const Sorter *sorter, int key)
 	if (sorter->keys == NULL || sorter->keys[key].form == NULL)
 		return NULL;
 	return key < sorter->ncolumns ? sorter->keys[key].form : FORM_COMPARED;
-}
-
-Tuplesortstate *
-sorter_core(Sorter *sorter)
-{
-	return sorter->core;
 }

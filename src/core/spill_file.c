@@ -1,10 +1,9 @@
 /*
- * spill_file.c: a temporary file of pieces that are used again.
+ * spill_file.c: a temporary file of pieces whose space is reused.
  *
- * Made of the server's temporary files: it obeys temp_tablespaces, one after another for each gigabyte as a BufFile
- * does, and temp_file_limit, is logged by log_temp_files, and is gone after an abort.  A BufFile would read and write
- * 8 kB at a time; in pieces of a quarter of a megabyte the kernel takes half of the time.
- * The checksum of each piece stays in memory.
+ * It consists of the server's temporary files, one per gigabyte like a BufFile.  So it obeys temp_tablespaces and
+ * temp_file_limit, is logged by log_temp_files, and is deleted after an abort.  A BufFile reads and writes 8 kB at a
+ * time; with pieces of 256 kB system calls take half of the time.  The checksum of each piece is kept in memory.
  */
 #include "postgres.h"
 
@@ -27,11 +26,11 @@ struct SpillFile
 	uint32		nsegments;
 	uint32		segment_pieces; /* pieces of each */
 	Size		piece_bytes;
-	uint32		pieces;			/* that the file has */
-	pg_crc32c  *sums;			/* of their bytes */
+	uint32		pieces;			/* in the file, free ones included */
+	pg_crc32c  *sums;			/* their checksums */
 	uint32		sums_size;
 	uint64		bytes;			/* up to the end of the last one */
-	uint32	   *free;			/* those that may be written again */
+	uint32	   *free;			/* pieces whose place may be written again */
 	uint32		nfree;
 	uint32		free_size;
 	char	   *buffer;
@@ -93,7 +92,7 @@ place_of(const SpillFile *file, uint32 piece)
 	return (off_t) (piece % file->segment_pieces) * file->piece_bytes;
 }
 
-/* Takes a place that nobody has, in one more segment if all are full. */
+/* Appends a piece to the file, in one more segment if the last one is full. */
 static uint32
 new_piece(SpillFile *file)
 {
@@ -115,7 +114,7 @@ new_piece(SpillFile *file)
 	return file->pieces++;
 }
 
-/* Begins to take the time of a read or write, if anybody wants to know it. */
+/* Starts the clock of a read or write, if track_io_timing is on. */
 static inline void
 begin_io(instr_time *start)
 {
@@ -124,7 +123,7 @@ begin_io(instr_time *start)
 		INSTR_TIME_SET_CURRENT(*start);
 }
 
-/* Ends it. */
+/* Stops it. */
 static inline void
 end_io(instr_time start, instr_time *sum)
 {
@@ -136,7 +135,7 @@ end_io(instr_time start, instr_time *sum)
 	INSTR_TIME_ACCUM_DIFF(*sum, now, start);
 }
 
-/* Writes all of some bytes; the system may take fewer at a time. */
+/* Writes bytes, in several calls if the system takes fewer at a time. */
 static void
 write_all(File file, char *from, Size bytes, off_t place)
 {
@@ -154,7 +153,7 @@ write_all(File file, char *from, Size bytes, off_t place)
 	}
 }
 
-/* Reads up to so many bytes, fewer only at the end of the file. */
+/* Reads bytes, fewer only at the end of the file; returns how many. */
 static Size
 read_all(File file, char *to, Size bytes, off_t place)
 {

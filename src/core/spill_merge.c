@@ -1,14 +1,14 @@
 /*
- * spill_merge.c: sorted runs merged into one.
+ * spill_merge.c: merges sorted runs.
  *
- * A tree of losers over the runs.  What rows are compared by is taken from each row as it is read: nothing of it is on
- * disk.
+ * The runs are the sources of a loser tree (../merge/merge_tree.c).  Key prefixes are not on disk: they are encoded
+ * from each row when it is read.
  */
 #include "postgres.h"
 
 #include "executor/tuptable.h"
 
-#include "rowcompare.h"
+#include "src/rows/rowcompare.h"
 #include "spill_merge.h"
 #include "src/merge/merge_tree.h"
 
@@ -112,7 +112,7 @@ merge_begin(MergeKeys *keys, RowTape **tapes, int ntapes, SpillNext next, void *
 	{
 		merge->sources[i].tape = i < ntapes ? tapes[i] : NULL;
 		merge->sources[i].slot = MakeSingleTupleTableSlot(keys->desc, &TTSOpsMinimalTuple);
-		/* what reading takes is allocated here, in the right context */
+		/* allocates the tape's buffer, in the caller's memory context */
 		read_row(merge, &merge->tree.entries[i]);
 	}
 	mergetree_start(&merge->tree);

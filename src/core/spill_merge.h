@@ -1,5 +1,5 @@
 /*
- * spill_merge.h: sorted runs merged into one.
+ * spill_merge.h: merges sorted runs.
  */
 #ifndef GPUSORT_SPILL_MERGE_H
 #define GPUSORT_SPILL_MERGE_H
@@ -10,22 +10,20 @@
 /* How rows of runs compare. */
 typedef struct MergeKeys MergeKeys;
 
-/*
- * Opens keys for rows of that kind: as many leading columns as can be encoded exactly are compared as words first.
- */
+/* Opens the keys of rows of that descriptor.  Key prefixes (../merge/key_prefix.h) are compared first. */
 extern MergeKeys *mergekeys_open(const SortColumns *columns, TupleDesc desc);
 
-/* Ends them; merges that use them have ended. */
+/* Frees keys that no merge uses any more. */
 extern void mergekeys_close(MergeKeys *keys);
 
 typedef struct Merge Merge;
 
-/* Gives out the rows of a sorted run that is still in memory, NULL at its end; a row is valid until the next call. */
+/* Returns the next row of a sorted run in memory, NULL at its end; valid until the next call. */
 typedef MinimalTuple (*SpillNext) (void *arg);
 
 /*
- * Begins to merge tapes, and a run in memory behind them if next is given.  Equal rows come in the order of their
- * runs.  Memory comes from the current context.
+ * Begins to merge tapes, and, if next is given, a run in memory behind them.  Equal rows are returned in the order of
+ * their runs.  Memory is taken from the current context.
  */
 extern Merge *merge_begin(MergeKeys *keys, RowTape **tapes, int ntapes, SpillNext next, void *arg);
 

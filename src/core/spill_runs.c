@@ -1,8 +1,10 @@
 /*
  * spill_runs.c: sorted runs in a temporary file, and their merge.
  *
- * Runs are tapes in one file, where what a merge has read makes room for what it writes.  They are merged in the order
- * in which they were written and ties go to the earlier one, so the sort stays in arrival order.
+ * Runs are tapes in one file; a merge writes to the pieces that it has read.
+ *
+ * Invariant: runs stay in the order in which they were written, and a merge only combines neighbours.  With ties going
+ * to the earlier run, equal rows stay in order of arrival.
  */
 #include "postgres.h"
 
@@ -13,10 +15,10 @@
 #include "src/engine/progress.h"
 
 /*
- * Runs are written and read in pieces of a PIECE_SHAREth of the memory limit, and a merge takes as many runs as have
- * their pieces in half of it.
+ * A piece is this fraction of the memory limit, and at most MOST_PIECE.  A merge reads as many runs as have their
+ * pieces in half of the limit.
  */
-#define PIECE_SHARE 64
+#define PIECE_FRACTION 64
 #define MOST_PIECE ((Size) 256 * 1024)
 #define MIN_FAN_IN 6
 #define MAX_FAN_IN 512
@@ -33,22 +35,20 @@ struct SpillRuns
 	int			tapes_size;
 	int			written;		/* runs ever written by spill_begin */
 
-	SpillMoved	moved;			/* hears of rows written by merges, with moved_arg */
-	void	   *moved_arg;
-	uint64		moved_rows;
+	SpillProgress progress;
+	void	   *progress_arg;
+	uint64		merged;			/* rows written by merges */
 
 	Merge	   *merge;			/* under way */
 	RowTape    *result;			/* materialised, for random access */
 	TapePlace	mark;
-	bool		eof;
-	bool		mark_eof;
 };
 
 SpillRuns *
 spill_create(const SortColumns *columns, TupleDesc desc, Size memory_limit)
 {
 	SpillRuns  *runs = palloc0(sizeof(SpillRuns));
-	Size		piece_bytes = Max(Min(memory_limit / PIECE_SHARE, MOST_PIECE) / BLCKSZ, 1) * BLCKSZ;
+	Size		piece_bytes = Max(Min(memory_limit / PIECE_FRACTION, MOST_PIECE) / BLCKSZ, 1) * BLCKSZ;
 
 	PrepareTempTablespaces();
 	runs->columns = *columns;
@@ -83,7 +83,7 @@ spill_end(SpillRuns *runs)
 	rowtape_end(runs->tapes[runs->ntapes - 1]);
 }
 
-/* The header if all rows of some runs have it, else NULL. */
+/* Returns header if all rows of some runs have it, else NULL. */
 static const MinimalTupleData *
 common_header(const MinimalTupleData *header, RowTape **tapes, int count)
 {
@@ -93,7 +93,7 @@ common_header(const MinimalTupleData *header, RowTape **tapes, int count)
 	return header;
 }
 
-/* Writes what is left of a merge to a tape and ends it. */
+/* Writes the rows of a merge to a tape, and ends both. */
 static void
 write_merged(SpillRuns *runs, Merge *merge, RowTape *to)
 {
@@ -103,14 +103,14 @@ write_merged(SpillRuns *runs, Merge *merge, RowTape *to)
 	{
 		CHECK_FOR_INTERRUPTS();
 		rowtape_write(to, row);
-		if (++runs->moved_rows % PROGRESS_ROWS == 0)
-			runs->moved(runs->moved_arg, runs->moved_rows);
+		if (++runs->merged % PROGRESS_ROWS == 0)
+			runs->progress(runs->progress_arg, runs->merged);
 	}
 	merge_end(merge);
 	rowtape_end(to);
 }
 
-/* Gives back tapes that have been read. */
+/* Frees tapes that have been read. */
 static void
 close_tapes(RowTape **tapes, int count)
 {
@@ -130,8 +130,8 @@ merge_runs(SpillRuns *runs, RowTape **tapes, int count)
 }
 
 /*
- * Merges neighbouring runs until one merge can take all that are left: of as few as that takes, or where they are too
- * many for one round more, of all.
+ * Merges neighbouring runs until one merge can take all that are left.  The last round merges only as many runs as that
+ * needs; rounds before it merge all.
  */
 static void
 reduce_runs(SpillRuns *runs)
@@ -155,11 +155,11 @@ reduce_runs(SpillRuns *runs)
 }
 
 void
-spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next, SpillMoved moved,
-			void *arg)
+spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next,
+			SpillProgress progress, void *arg)
 {
-	runs->moved = moved;
-	runs->moved_arg = arg;
+	runs->progress = progress;
+	runs->progress_arg = arg;
 	reduce_runs(runs);
 	runs->merge = merge_begin(runs->keys, runs->tapes, runs->ntapes, next, arg);
 	if (!random_access)
@@ -172,32 +172,15 @@ spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header,
 	spill_rewind(runs);
 }
 
-/* A backward fetch: the row before the one given out last, or the last row after the end was reached. */
-static MinimalTuple
-get_backward(SpillRuns *runs)
-{
-	if (runs->eof)
-		runs->eof = false;
-	else if (!rowtape_back(runs->result))
-		return NULL;
-	return rowtape_back(runs->result) ? rowtape_read(runs->result) : NULL;
-}
-
 MinimalTuple
-spill_get(SpillRuns *runs, bool forward)
+spill_get(SpillRuns *runs, uint64 position)
 {
-	MinimalTuple row;
-
 	if (runs->result == NULL)
-	{
-		Assert(forward);
 		return merge_next(runs->merge);
-	}
-	if (!forward)
-		return get_backward(runs);
-	row = rowtape_read(runs->result);
-	runs->eof = row == NULL;
-	return row;
+	while (position < runs->result->next)
+		(void) rowtape_back(runs->result);
+	Assert(position == runs->result->next);
+	return rowtape_read(runs->result);
 }
 
 void
@@ -205,21 +188,18 @@ spill_mark(SpillRuns *runs)
 {
 	Assert(runs->result);
 	rowtape_tell(runs->result, &runs->mark);
-	runs->mark_eof = runs->eof;
 }
 
 void
 spill_restore(SpillRuns *runs)
 {
 	rowtape_seek(runs->result, &runs->mark);
-	runs->eof = runs->mark_eof;
 }
 
 void
 spill_rewind(SpillRuns *runs)
 {
 	runs->mark = (TapePlace) {0};
-	runs->mark_eof = false;
 	spill_restore(runs);
 }
 

@@ -8,36 +8,42 @@
 
 typedef struct SpillRuns SpillRuns;
 
-/* memory_limit bounds the buffers of a merge.  Memory comes from the current context. */
+/* memory_limit bounds the buffers of a merge.  Memory is taken from the current context. */
 extern SpillRuns *spill_create(const SortColumns *columns, TupleDesc desc, Size memory_limit);
 
-/* Writes one run: begin, every row in order, end.  header, unless it is NULL, is that of all its rows. */
+/*
+ * Writes a run: spill_begin, spill_append of each row in order, spill_end.  header, unless NULL, is that of all rows.
+ */
 extern void spill_begin(SpillRuns *runs, const MinimalTupleData *header);
 extern void spill_append(SpillRuns *runs, MinimalTuple tuple);
 extern void spill_end(SpillRuns *runs);
 
-/*
- * Begins the merge of all runs and of one in memory, the youngest, whose rows have that header, as in spill_begin.
- * Equal rows come in the order of their runs.  random_access materialises the result.  moved hears, now and then, how
- * many rows have been written to do so.
- */
-typedef void (*SpillMoved) (void *arg, uint64 rows);
-extern void spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next,
-						SpillMoved moved, void *arg);
+/* Called by a merge that writes its result, every PROGRESS_ROWS rows, with the number of rows written. */
+typedef void (*SpillProgress) (void *arg, uint64 rows);
 
-/* The next row in a direction, valid until the next call; NULL past either end. */
-extern MinimalTuple spill_get(SpillRuns *runs, bool forward);
+/*
+ * Begins the merge of all runs and of the youngest one, which next returns from memory and whose rows have that header
+ * (as in spill_begin).  Equal rows are returned in the order of their runs.  random_access writes the result to disk.
+ */
+extern void spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next,
+						SpillProgress progress, void *arg);
+
+/*
+ * The row at a position of the merged result, valid until the next call; NULL behind the last one.  A position other
+ * than the next one needs random_access.
+ */
+extern MinimalTuple spill_get(SpillRuns *runs, uint64 position);
 extern void spill_mark(SpillRuns *runs);
 extern void spill_restore(SpillRuns *runs);
 extern void spill_rewind(SpillRuns *runs);
 
-/* Gives every row of all runs to a function, run after run; instead of a merge. */
+/* Passes all rows to a function, run by run; instead of a merge. */
 extern void spill_drain(SpillRuns *runs, void (*take) (void *arg, MinimalTuple tuple), void *arg);
 
-/* Ends a merge that is under way, and deletes the file. */
+/* Ends the merge, and deletes the file. */
 extern void spill_close(SpillRuns *runs);
 
-/* Runs merged, the one in memory included; the most that the file has held. */
+/* The number of runs, the one in memory included; the size of the file. */
 extern int	spill_count(const SpillRuns *runs);
 extern uint64 spill_disk_bytes(const SpillRuns *runs);
 

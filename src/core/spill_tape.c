@@ -1,8 +1,8 @@
 /*
- * spill_tape.c: rows in a temporary file, one after another.
+ * spill_tape.c: a sequence of rows in a temporary file.
  *
- * A row is its length and what follows that in a MinimalTuple, as in the server's own sort; where all rows have the
- * same header, it is the data of the row alone.  Rows go over the ends of pieces.
+ * A row is written as tuplesort writes it: its length and what follows that in a MinimalTuple, and on tapes that go
+ * both ways the length once more.  Of uniform rows only the data are written.  Rows cross the ends of pieces.
  */
 #include "postgres.h"
 
@@ -26,6 +26,7 @@ rowtape_create(SpillFile *file, const MinimalTupleData *header, bool both_ways)
 	RowTape    *tape = palloc0(sizeof(RowTape));
 
 	tape->file = file;
+	tape->piece_bytes = spillfile_piece_bytes(file);
 	tape->both_ways = both_ways;
 	tape->pieces_size = 16;
 	tape->pieces = palloc(sizeof(uint32) * tape->pieces_size);
@@ -58,26 +59,24 @@ write_piece(RowTape *tape)
 static void
 write_across(RowTape *tape, const char *from, Size bytes)
 {
-	Size		piece_bytes = spillfile_piece_bytes(tape->file);
-
 	while (bytes > 0)
 	{
-		Size		part = Min(bytes, piece_bytes - tape->at);
+		Size		part = Min(bytes, tape->piece_bytes - tape->at);
 
 		memcpy(tape->buffer + tape->at, from, part);
 		tape->at += part;
 		from += part;
 		bytes -= part;
-		if (tape->at == piece_bytes)
+		if (tape->at == tape->piece_bytes)
 			write_piece(tape);
 	}
 }
 
-/* Most of what is written fits the piece. */
+/* Writes bytes, which mostly fit into the piece. */
 static inline void
 write_bytes(RowTape *tape, const void *from, Size bytes)
 {
-	if (unlikely(tape->at + bytes > spillfile_piece_bytes(tape->file)))
+	if (unlikely(tape->at + bytes > tape->piece_bytes))
 	{
 		write_across(tape, from, bytes);
 		return;
@@ -97,7 +96,7 @@ rowtape_write(RowTape *tape, MinimalTuple row)
 	}
 	write_bytes(tape, &row->t_len, sizeof(row->t_len));
 	write_bytes(tape, (char *) row + MINIMAL_TUPLE_DATA_OFFSET, ROW_BODY_BYTES(row->t_len));
-	/* to be found from behind */
+	/* for rowtape_back */
 	if (tape->both_ways)
 		write_bytes(tape, &row->t_len, sizeof(row->t_len));
 }
@@ -114,17 +113,17 @@ rowtape_end(RowTape *tape)
 static inline Size
 bytes_of(const RowTape *tape, uint32 piece)
 {
-	return piece + 1 < tape->npieces ? spillfile_piece_bytes(tape->file) : tape->last_bytes;
+	return piece + 1 < tape->npieces ? tape->piece_bytes : tape->last_bytes;
 }
 
-/* Reads a piece into the buffer, and stands at its beginning. */
+/* Reads a piece into the buffer, and moves to its beginning. */
 static void
 load_piece(RowTape *tape, uint32 piece)
 {
 	if (piece >= tape->npieces)
 		elog(ERROR, "gpusort temporary file ends within a row");
 	if (tape->buffer == NULL)
-		tape->buffer = MemoryContextAlloc(GetMemoryChunkContext(tape), spillfile_piece_bytes(tape->file));
+		tape->buffer = MemoryContextAlloc(GetMemoryChunkContext(tape), tape->piece_bytes);
 	tape->piece = piece;
 	tape->have = bytes_of(tape, piece);
 	tape->at = 0;
@@ -153,7 +152,7 @@ read_across(RowTape *tape, char *to, Size bytes)
 	}
 }
 
-/* Most of what is read lies in the piece. */
+/* Reads bytes, which mostly are in the piece. */
 static inline void
 read_bytes(RowTape *tape, void *to, Size bytes)
 {
@@ -166,7 +165,7 @@ read_bytes(RowTape *tape, void *to, Size bytes)
 	tape->at += bytes;
 }
 
-/* Makes room for a row; the one that was there is lost. */
+/* Makes room for a row, in place of the one before. */
 static void
 make_room(RowTape *tape, Size bytes)
 {
@@ -201,19 +200,18 @@ rowtape_read(RowTape *tape)
 	return tape->row;
 }
 
-/* Moves back by bytes that are there. */
+/* Moves back by a number of bytes. */
 static void
 back_bytes(RowTape *tape, Size bytes)
 {
-	Size		piece_bytes = spillfile_piece_bytes(tape->file);
-	uint64		place = tape->piece * (uint64) piece_bytes + tape->at;
+	uint64		place = tape->piece * (uint64) tape->piece_bytes + tape->at;
 
 	if (bytes > place)
 		elog(ERROR, "gpusort temporary file does not begin with a row");
 	place -= bytes;
-	if (place / piece_bytes != tape->piece)
-		load_piece(tape, (uint32) (place / piece_bytes));
-	tape->at = place % piece_bytes;
+	if (place / tape->piece_bytes != tape->piece)
+		load_piece(tape, (uint32) (place / tape->piece_bytes));
+	tape->at = place % tape->piece_bytes;
 }
 
 bool

@@ -1,5 +1,5 @@
 /*
- * spill_tape.h: rows in a temporary file, one after another.
+ * spill_tape.h: a sequence of rows in a temporary file.
  */
 #ifndef GPUSORT_SPILL_TAPE_H
 #define GPUSORT_SPILL_TAPE_H
@@ -8,14 +8,15 @@
 
 #include "spill_file.h"
 
-/* Rows that are written, and then read. */
+/* A sequence of rows, which is first written and then read. */
 typedef struct RowTape
 {
 	SpillFile  *file;
+	Size		piece_bytes;	/* of the file */
 	bool		uniform;		/* all rows have one header, below, and are written without it */
-	bool		both_ways;		/* can be read in both directions, and more than once */
+	bool		both_ways;		/* read in both directions, and more than once */
 	uint64		rows;			/* in all */
-	uint64		next;			/* of them to be read next */
+	uint64		next;			/* number of the row that is read next, from 0 */
 	MinimalTuple row;			/* read last */
 	Size		room;			/* for it */
 
@@ -27,10 +28,10 @@ typedef struct RowTape
 	uint32		piece;
 	Size		have;			/* bytes there */
 	Size		at;				/* of them, the next one */
-	MinimalTupleData header;	/* uniform; at the end since its bits may go on */
+	MinimalTupleData header;	/* uniform; last, because it ends with a flexible array */
 } RowTape;
 
-/* Where reading a tape has come to. */
+/* A place between two rows of a tape. */
 typedef struct TapePlace
 {
 	uint32		piece;
@@ -39,26 +40,26 @@ typedef struct TapePlace
 } TapePlace;
 
 /*
- * Begins a tape; only one of a file is written at a time.  header, unless it is NULL, is that of all rows.  Memory
- * comes from the current context.
+ * Begins a tape, in the current memory context.  Only one tape of a file is written at a time.  header, unless NULL, is
+ * the header of all rows.
  */
 extern RowTape *rowtape_create(SpillFile *file, const MinimalTupleData *header, bool both_ways);
 
-/* Appends a row; of rows with one header only what follows it. */
+/* Appends a row; of uniform rows only what follows the header. */
 extern void rowtape_write(RowTape *tape, MinimalTuple row);
 
-/* Ends writing.  Unless it goes both ways, the tape gives its space back as it is read. */
+/* Ends writing.  Unless it goes both ways, reading frees the tape's pieces. */
 extern void rowtape_end(RowTape *tape);
 
 /* The next row, valid until the next call; NULL at the end. */
 extern MinimalTuple rowtape_read(RowTape *tape);
 
-/* Of tapes that go both ways: goes back to the row before, false if there is none; to a place where one has been. */
+/* Of tapes that go both ways: moves to the row before, false if there is none; to a place that rowtape_tell gave. */
 extern bool rowtape_back(RowTape *tape);
 extern void rowtape_tell(const RowTape *tape, TapePlace *place);
 extern void rowtape_seek(RowTape *tape, const TapePlace *place);
 
-/* Forgets the tape; its pieces stay the file's. */
+/* Frees the tape; pieces that have not been read stay in the file. */
 extern void rowtape_close(RowTape *tape);
 
 #endif

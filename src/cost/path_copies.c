@@ -29,7 +29,7 @@ static Path *copy_chain(ChainCopy *chain, Path *path);
 
 /* Subtracts the savings from a copied path.  The copy is parallel safe only if its input is, too. */
 static Path *
-reprice(ChainCopy *chain, Path *copy, const Path *input)
+subtract_savings(ChainCopy *chain, Path *copy, const Path *input)
 {
 	copy->startup_cost -= chain->startup;
 	copy->total_cost -= chain->total;
@@ -65,7 +65,7 @@ copy_sort(ChainCopy *chain, SortPath *sort)
 	/* a sort reads all its input before its first row */
 	chain->total += own;
 	chain->startup = chain->total;
-	return reprice(chain, (Path *) copy, copy->subpath);
+	return subtract_savings(chain, (Path *) copy, copy->subpath);
 }
 
 /* Copies an Incremental Sort over a cheaper input, or replaces it by a full sort if that costs less. */
@@ -85,7 +85,7 @@ copy_incremental_sort(ChainCopy *chain, IncrementalSortPath *sort)
 	copy = makeNode(IncrementalSortPath);
 	*copy = *sort;
 	copy->spath.subpath = below;
-	return reprice(chain, (Path *) copy, below);
+	return subtract_savings(chain, (Path *) copy, below);
 }
 
 /* Copies a Gather Merge if its input gets cheaper or if its rows can arrive in blocks. */
@@ -99,7 +99,7 @@ copy_gather_merge(ChainCopy *chain, GatherMergePath *merge)
 	*copy = *merge;
 	if (below)
 		copy->subpath = below;
-	reprice(chain, &copy->path, copy->subpath);
+	subtract_savings(chain, &copy->path, copy->subpath);
 	own = merge_saving(copy, UNBOUNDED);
 	if (below == NULL && own <= 0)
 		return NULL;
@@ -163,7 +163,7 @@ sort_for_window(ChainCopy *chain, WindowAggPath *window)
 		copy = makeNode(type); \
 		*copy = *(type *) (path); \
 		copy->subpath = input; \
-		return reprice((chain), (Path *) copy, input); \
+		return subtract_savings((chain), (Path *) copy, input); \
 	} while (0)
 
 /* Copies a WindowAgg over a cheaper input, or over a sort of chain->input. */

@@ -1,16 +1,14 @@
 /*
  * sort_cost.c: the cost of gpusort's sorts, in the planner's units, and paths at that cost.
  *
- * The model is linear.  Reading, keeping and returning a row costs gpusort.cpu_row_cost, and each eight bytes of key
- * add KEY_PART of it.  Above the memory limit, all rows are written and read once.  The server's model is 2
- * cpu_operator_cost N log2 N.  Measured in memory on one core, where a sequential scan costs 0.02 and takes 70 ns a
- * row: 85 ns with a key of eight bytes (0.025; the server's sort took 334), 110 ns with a second key, 180 ns with
- * 32-character strings (650).  Comparisons of keys without an exact encoding cost what the server charges.  That is too
- * little for strings, but equally so for both sorts.
+ * The model is linear, with the constants of base/costs.h.  Reading, keeping and returning a row costs
+ * gpusort.cpu_row_cost, and each eight bytes of key add KEY_COST of it.  Above the memory limit, all rows are written
+ * and read once.  The server's model is 2 cpu_operator_cost N log2 N.  Comparisons of keys without an exact encoding
+ * cost what the server charges.  That is too little for strings, but equally so for both sorts.
  *
  * Below a Gather Merge each participant sorts its rows within its own memory limit, and sends them to the leader in
- * sorted blocks.  Taking a row from its block, comparing and returning it costs MERGE_PART of gpusort.cpu_row_cost.  A
- * block costs what the server charges for a tuple.
+ * sorted blocks.  Taking a row from its block, comparing and returning it costs MERGE_ROW_COST of gpusort.cpu_row_cost.
+ * A block costs what the server charges for a tuple.
  */
 #include "postgres.h"
 
@@ -30,6 +28,7 @@
 #include "utils/selfuncs.h"
 
 #include "src/base/compat.h"
+#include "src/base/costs.h"
 #include "src/base/guc.h"
 #include "src/keys/dictionary.h"
 #include "src/keys/sortkey.h"
@@ -39,46 +38,15 @@
 /* The server's formula, see cost_tuplesort. */
 #define LOG2(x) (log(Max(x, 2.0)) / 0.693147180559945)
 
-/* Fractions of gpusort.cpu_row_cost: eight bytes of key; merging a row, once more for each 100 bytes. */
-#define KEY_PART 0.375
-#define MERGE_PART 0.75
-#define MERGE_ROW_BYTES 100.0
-
 /* Overhead of a row in a block, in bytes. */
 #define ROW_OVERHEAD_BYTES 32
-
-/* The cost of faulting in a new page, 2 microseconds, as a fraction of seq_page_cost. */
-#define FIRST_TOUCH 0.6
-
-/*
- * Cost of a row in a hashed aggregate that the server's model leaves out, relative to a sort; the addition for a table
- * larger than CACHE_BYTES; and the cost of a row's bytes that the sort's model leaves out.  Measured on two busy cores,
- * a million rows of a table: for 5 thousand groups of an integer 159 ns hashed and 63 sorted, for 100 thousand groups
- * 420 and 78.
- */
-#define HASHED_ROW_COST 0.05
-#define FAR_ROW_COST 0.03
-#define CACHE_BYTES (1024 * 1024)
-#define BYTE_COST 0.00025
-
-/*
- * Cost of keys without an exact encoding that the model leaves out, in sorted groups: of keys looked up in a
- * dictionary, and of keys encoded approximately and compared, per key and per byte.  Measured: a million rows by a text
- * of en_US took 90 ns a row more than by a text of C if its values were few, else 200 ns, and 3700 ns for 156
- * characters with a long common prefix; 40,000 rows by a jsonb of 40 bytes took 210 to 270 and 640 to 760 ns more than
- * by an int4.  Plain sorts leave this out: the server's sorts spend more on comparisons and do not charge for it,
- * either.
- */
-#define LOOKED_UP_KEY_COST 0.025
-#define COARSE_KEY_COST 0.045
-#define COARSE_BYTE_COST 0.002
 
 /* Keys the planner may sort by. */
 typedef struct PathSortKeys
 {
 	int			words;			/* of eight bytes, of all keys */
 	double		compares;		/* calls of comparison functions, per row */
-	Cost		unpriced;		/* cost per row that the model leaves out */
+	Cost		omitted;		/* cost per row that the model leaves out */
 } PathSortKeys;
 
 /* Returns the words of a key of a type.  Strings are sorted by a prefix of about two words. */
@@ -122,7 +90,7 @@ width_of_key(PlannerInfo *root, const EquivalenceMember *member)
 
 /* Returns the cost per row that the model leaves out for a key without an exact encoding. */
 static Cost
-unpriced_of_key(PlannerInfo *root, const EquivalenceMember *member, double compares)
+omitted_key_cost(PlannerInfo *root, const EquivalenceMember *member, double compares)
 {
 	return compares == 0 ? LOOKED_UP_KEY_COST : COARSE_KEY_COST + COARSE_BYTE_COST * width_of_key(root, member);
 }
@@ -140,7 +108,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 		PathKey    *pathkey = lfirst_node(PathKey, lc);
 		int			words = 1;
 		double		compares = 0;
-		Cost		unpriced = 0;
+		Cost		omitted = 0;
 		const char *why;
 
 		foreach(cell, pathkey->pk_eclass->ec_members)
@@ -158,18 +126,18 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			if (compares != 0 || sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
 				continue;
 			compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
-			unpriced = Max(unpriced, unpriced_of_key(root, member, compares));
+			omitted = Max(omitted, omitted_key_cost(root, member, compares));
 		}
 		keys.words += words;
 		keys.compares += compares;
-		keys.unpriced += unpriced;
+		keys.omitted += omitted;
 	}
 	return keys;
 }
 
 /* Returns true if encoded keys can be sent to other processes, for every member of the equivalence classes. */
 static bool
-pathkeys_travel(List *pathkeys)
+pathkeys_are_process_independent(List *pathkeys)
 {
 	ListCell   *lc;
 	ListCell   *cell;
@@ -186,7 +154,7 @@ pathkeys_travel(List *pathkeys)
 			if (member->em_is_child)
 				break;
 			sortop = pathkey_operator(pathkey, member->em_datatype);
-			if (OidIsValid(sortop) && !sortkey_travels(sortop))
+			if (OidIsValid(sortop) && !sortkey_is_process_independent(sortop))
 				return false;
 		}
 	}
@@ -203,7 +171,7 @@ bytes_of_row(int width)
 Cost
 sort_row_cost(int words)
 {
-	return gpusort_cpu_row_cost * (1 + KEY_PART * words);
+	return gpusort_cpu_row_cost * (1 + KEY_COST * words);
 }
 
 /* Returns the cost of a sort by gpusort, without its input and without the server's charge for returning rows. */
@@ -272,7 +240,7 @@ query_is_foreign(PlannerInfo *root)
 }
 
 Cost
-sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
+sort_cost_of(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
 {
 	PathSortKeys keys = collect_keys(root, pathkeys, input->rows);
 
@@ -295,9 +263,9 @@ sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 }
 
 Cost
-memory_price(double rows, int width)
+memory_cost(double rows, int width)
 {
-	return rows * bytes_of_row(width) / BLCKSZ * FIRST_TOUCH * seq_page_cost;
+	return rows * bytes_of_row(width) / BLCKSZ * FIRST_TOUCH_COST * seq_page_cost;
 }
 
 double
@@ -310,11 +278,11 @@ rows_of_block(int width)
 static Cost
 merge_row_cost(int width)
 {
-	return gpusort_cpu_row_cost * MERGE_PART * (1 + width / MERGE_ROW_BYTES);
+	return gpusort_cpu_row_cost * MERGE_ROW_COST * (1 + width / MERGE_ROW_BYTES);
 }
 
 Cost
-blocks_price(double rows, int width)
+blocks_cost(double rows, int width)
 {
 	return rows * merge_row_cost(width) +
 		ceil(rows * bytes_of_row(width) / BLOCK_BYTES) * parallel_tuple_cost;
@@ -327,7 +295,7 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 	Cost		theirs = merge->path.total_cost - merge->path.startup_cost - (sort->total_cost - sort->startup_cost);
 	double		rows = merge->path.rows;
 	int			width = sort->pathtarget->width;
-	Cost		ours = blocks_price(rows, width) + sort->total_cost * (crowding(merge->num_workers) - 1);
+	Cost		ours = blocks_cost(rows, width) + sort->total_cost * (crowding(merge->num_workers) - 1);
 
 	/* a projection between the two works on single rows */
 	if (!gpusort_parallel_blocks || !IsA(sort, SortPath) ||
@@ -335,7 +303,7 @@ merge_saving(const GatherMergePath *merge, SortBound bound)
 		!path_sort_is_ours(sort->rows, sort->pathkeys, bound))
 		return 0;
 	/* without process-independent keys, rows are merged by comparisons */
-	if (!pathkeys_travel(sort->pathkeys))
+	if (!pathkeys_are_process_independent(sort->pathkeys))
 		ours += rows * 2 * cpu_operator_cost * LOG2(merge->num_workers + 1.0);
 	return Max(theirs - ours, 0);
 }
@@ -468,18 +436,18 @@ goes_to_disk(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *cos
 
 /* Omits the surplus if the server charges a spill for a guessed number of groups, which exceeds it. */
 Cost
-hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
+omitted_hash_cost(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
 {
-	bool		priced = groups_are_guessed(root, hashed) && goes_to_disk(root, hashed, costs);
+	bool		charged = groups_are_guessed(root, hashed) && goes_to_disk(root, hashed, costs);
 
-	return hash_doubt(root, hashed, costs) + (priced ? 0 : hash_surplus(hashed));
+	return hash_doubt(root, hashed, costs) + (charged ? 0 : hash_surplus(hashed));
 }
 
 /* Returns the cost of sorting rows by these keys that the model leaves out. */
 static Cost
-keys_unpriced(PlannerInfo *root, List *pathkeys, double rows)
+omitted_keys_cost(PlannerInfo *root, List *pathkeys, double rows)
 {
-	return collect_keys(root, pathkeys, rows).unpriced * rows;
+	return collect_keys(root, pathkeys, rows).omitted * rows;
 }
 
 /* Returns the sort of all rows below sorted groups, or NULL if there is none. */
@@ -509,14 +477,14 @@ sort_of_groups(const Path *path)
 
 /* Adds a cost that is paid before a path's first row. */
 static void
-add_price(Path *path, Cost cost)
+add_cost(Path *path, Cost cost)
 {
 	path->startup_cost += cost;
 	path->total_cost += cost;
 }
 
 void
-price_coarse_keys(PlannerInfo *root, List *paths)
+charge_coarse_keys(PlannerInfo *root, List *paths)
 {
 	ListCell   *lc;
 
@@ -525,21 +493,21 @@ price_coarse_keys(PlannerInfo *root, List *paths)
 		const Path *sort = sort_of_groups(lfirst(lc));
 
 		if (sort)
-			add_price(lfirst(lc), keys_unpriced(root, sort->pathkeys, sort->rows));
+			add_cost(lfirst(lc), omitted_keys_cost(root, sort->pathkeys, sort->rows));
 	}
 }
 
 void
-price_coarse_keys_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows)
+charge_coarse_keys_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows)
 {
 	ListCell   *lc;
 	Cost		own;
 
 	if (shares == NIL)
 		return;
-	own = keys_unpriced(root, pathkeys, rows) / divisor_of(((Path *) linitial(shares))->parallel_workers);
+	own = omitted_keys_cost(root, pathkeys, rows) / divisor_of(((Path *) linitial(shares))->parallel_workers);
 	foreach(lc, shares)
-		add_price(lfirst(lc), own);
+		add_cost(lfirst(lc), own);
 }
 
 Path *

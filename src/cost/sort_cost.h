@@ -19,10 +19,10 @@ extern double rows_of_block(int width);
 extern Cost sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound);
 
 /* Returns the cost of sorting rows of an input by gpusort. */
-extern Cost sort_price(PlannerInfo *root, const Path *input, List *pathkeys, double rows);
+extern Cost sort_cost_of(PlannerInfo *root, const Path *input, List *pathkeys, double rows);
 
 /* Returns the cost of sending rows in blocks from workers to the leader, which returns them. */
-extern Cost blocks_price(double rows, int width);
+extern Cost blocks_cost(double rows, int width);
 
 /* Returns the cost of sorting a row by a key of this many eight-byte words. */
 extern Cost sort_row_cost(int words);
@@ -30,7 +30,7 @@ extern Cost sort_row_cost(int words);
 /*
  * Returns a worker's cost of faulting in memory for these rows.  A session keeps the memory of its last sorts instead.
  */
-extern Cost memory_price(double rows, int width);
+extern Cost memory_cost(double rows, int width);
 
 /* Returns how much less a Gather Merge costs if gpusort's rows arrive in blocks. */
 extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
@@ -42,14 +42,14 @@ extern Cost merge_doubt(PlannerInfo *root, const GatherMergePath *merge);
  * Returns the cost of a hashed aggregate of all rows that the server's model leaves out: its number of groups is a
  * guess, and hashing is hardly charged.
  */
-extern Cost hash_unpriced(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs);
+extern Cost omitted_hash_cost(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs);
 
 /*
  * Adds the cost of keys without an exact encoding to sorted groups that compete with hashed ones.  With shares, each
  * participant sorts its part of the rows by these keys.
  */
-extern void price_coarse_keys(PlannerInfo *root, List *paths);
-extern void price_coarse_keys_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows);
+extern void charge_coarse_keys(PlannerInfo *root, List *paths);
+extern void charge_coarse_keys_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows);
 
 /* Returns a full sort of a path at gpusort's cost, or NULL if that is not below the server's. */
 extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);

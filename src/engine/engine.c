@@ -28,7 +28,7 @@ engine_failure_text(EngineFailure why)
 		"GPU service broke the protocol",
 		"GPU service is of another version",
 		"gpusort.pinned_memory is used up",
-		"share of gpusort.pinned_memory is used up",
+		"quota of gpusort.pinned_memory is used up",
 		"no file descriptor or shared memory to be had",
 		"out of device memory",
 		"too large for the GPU service",

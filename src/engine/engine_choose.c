@@ -6,6 +6,7 @@
 #include "miscadmin.h"
 
 #include "engine_choose.h"
+#include "src/base/costs.h"
 #include "src/base/guc.h"
 #include "stat.h"
 #include "worker.h"
@@ -22,15 +23,11 @@ judge_service(void)
 	return ENGINE_STARTING;
 }
 
-/*
- * Weighs rows by their keys: the GPU saves more per row with longer keys, while the cost per job is fixed.  Measured on
- * an H200 (bench/results/queries-gpu.txt, a million rows): 14 ns a row with a key of 4 bytes, 17 with 8, 25 with two of
- * 8, 48 and 69 with strings of 16 and 48, which the planner estimates as 32.
- */
+/* Weighs rows by their keys. */
 double
 engine_work(double rows, double key_bytes)
 {
-	return rows * (key_bytes + 4) / 12;
+	return rows * (key_bytes + GPU_ROW_BYTES) / GPU_UNIT_BYTES;
 }
 
 /*

@@ -13,7 +13,7 @@
 #define FIRST_CHUNK_ROWS 1024
 #define CHUNK_ROWS 16384
 #define CHUNK_GROWTH 4
-#define CHUNK_SHARE 16
+#define CHUNK_FRACTION 16
 #define BYTES_PER_STRING 32
 
 typedef struct CpuJob
@@ -97,7 +97,7 @@ cpu_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 static uint32
 next_chunk_rows(CpuJob *job)
 {
-	Size		room = gpusort_memory_limit() / CHUNK_SHARE;
+	Size		room = gpusort_memory_limit() / CHUNK_FRACTION;
 	uint32		rows = Min(job->chunk_rows * CHUNK_GROWTH, CHUNK_ROWS);
 
 	if (job->rows_expected > rows)

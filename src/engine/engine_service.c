@@ -22,7 +22,7 @@
  * Limits a chunk to this fraction of the memory limit, so that the limit is checked often enough, and of one job's
  * capacity.
  */
-#define CHUNK_SHARE 16
+#define CHUNK_FRACTION 16
 #define LEAST_CHUNK_ROWS 1024
 #define BYTES_PER_STRING 32
 /* The CPU engine's working memory per row, besides keys, which a replay on the CPU needs. */
@@ -81,7 +81,7 @@ failed(EngineFailure why)
 		case ENGINE_PROTOCOL:
 			return GS_PROTOCOL;
 		case ENGINE_NO_RING:
-		case ENGINE_NO_SHARE:
+		case ENGINE_NO_QUOTA:
 		case ENGINE_NO_FILE:
 		case ENGINE_NO_MEMORY:
 			return GS_NOMEM;
@@ -345,10 +345,10 @@ begin_on_link(ServiceJob *job, const gs_job_spec *spec)
 static uint32
 full_chunk_rows(ServiceJob *job)
 {
-	Size		room = Min(gpusort_memory_limit() / CHUNK_SHARE, job->link->layout.slot_bytes);
+	Size		room = Min(gpusort_memory_limit() / CHUNK_FRACTION, job->link->layout.slot_bytes);
 	uint32		rows = 64 * 1024 * 1024 / 64;
 
-	rows = (uint32) Min((uint64) rows, job->base.max_rows / CHUNK_SHARE / 64 * 64);
+	rows = (uint32) Min((uint64) rows, job->base.max_rows / CHUNK_FRACTION / 64 * 64);
 	while (rows > LEAST_CHUNK_ROWS && gs_chunk_bytes(job->columns, job->ncolumns, rows, BYTES_PER_STRING) > room)
 		rows = rows / 2 / 64 * 64;
 	return Max(rows, 64);

@@ -325,7 +325,7 @@ await(ServiceLink *link, uint32 type, gsd_message *answer)
 
 /* Warns, once, of a service that was installed before or after this session's library. */
 static void
-tell_version(uint32 version)
+warn_of_version(uint32 version)
 {
 	static bool told = false;
 
@@ -359,7 +359,7 @@ greet(ServiceLink *link)
 		return ENGINE_PROTOCOL;
 	if (answer.welcome.version != GSD_VERSION || answer.welcome.status != GS_OK)
 	{
-		tell_version(answer.welcome.version);
+		warn_of_version(answer.welcome.version);
 		return ENGINE_VERSION;
 	}
 	link->gpu = answer.welcome.gpu != 0;
@@ -385,7 +385,7 @@ pass_ring(ServiceLink *link, uint64 slot_bytes)
 	if (why == ENGINE_OK && answer.result.status != GS_OK)
 	{
 		ereport(DEBUG1, (errmsg_internal("gpusort service: %s", answer.result.text)));
-		why = answer.result.status == GS_TOO_BIG ? ENGINE_NO_SHARE :
+		why = answer.result.status == GS_TOO_BIG ? ENGINE_NO_QUOTA :
 			answer.result.status == GS_DEVICE ? ENGINE_NO_FILE : ENGINE_NO_RING;
 		if (!link->layout.plain)
 		{

@@ -141,14 +141,16 @@ gpusort_stat_init(void)
 }
 
 void
-stat_count_job(gs_op op, EngineKind kind, const gs_job_info *info, uint64 rows)
+stat_count_job(gs_op op, const EngineJob *job, uint64 rows)
 {
-	pg_atomic_uint64 *done = gpusort_shared()->done[op][kind];
+	pg_atomic_uint64 *done = gpusort_shared()->done[op][job->kind];
+	gs_job_info info;
 
+	job->ops->info(job, &info);
 	pg_atomic_fetch_add_u64(&done[COUNT_JOBS], 1);
 	pg_atomic_fetch_add_u64(&done[COUNT_ROWS], (int64) rows);
-	pg_atomic_fetch_add_u64(&done[COUNT_BYTES], (int64) info->upload_bytes);
-	pg_atomic_fetch_add_u64(&done[COUNT_DEVICE_US], (int64) (info->device_ns / 1000));
+	pg_atomic_fetch_add_u64(&done[COUNT_BYTES], (int64) info.upload_bytes);
+	pg_atomic_fetch_add_u64(&done[COUNT_DEVICE_US], (int64) (info.device_ns / 1000));
 }
 
 void

@@ -85,7 +85,7 @@ extern bool gpusort_shared_by_all(void);
 extern void gpusort_stat_init(void);
 
 /* Count a job that an engine executed, and one that could not use the service. */
-extern void stat_count_job(gs_op op, EngineKind kind, const gs_job_info *info, uint64 rows);
+extern void stat_count_job(gs_op op, const EngineJob *job, uint64 rows);
 extern void stat_count_left(gs_op op, EngineFailure why);
 
 /* Counts the comparisons of a sort with coarse keys, and whether the keys were wrong. */

@@ -4,7 +4,7 @@
  * The first value gives the pattern of its parts; a value with another pattern is "strange".  Each part is preceded by
  * a byte that tells whether it exists: the shorter of two arrays sorts first, NULL after all other values, an open
  * lower bound before them.  Parts with an exact encoding follow in normalised form.  A string under a linguistic
- * collation ends the key, as its first-level key leaves open what follows.  So does an array within another value,
+ * collation ends the key, as its primary weights leave open what follows.  So does an array within another value,
  * since equal elements may be arranged in several dimensions.
  */
 #include "postgres.h"
@@ -25,7 +25,7 @@
 #include "utils/typcache.h"
 
 #include "dictionary.h"
-#include "level1.h"
+#include "primary_weights.h"
 #include "parts.h"
 #include "sortkey_types.h"
 
@@ -55,7 +55,7 @@ struct Parts
 	SortKey		key;			/* encoder, for a part with an exact encoding */
 	bool		varlena;		/* the part is a varlena */
 	Oid			strings;		/* form of a string under a linguistic collation, */
-	Level1	   *level1;			/* and its collation's keys */
+	PrimaryWeights *primary;	/* and its collation's keys */
 	StringInfoData buffer;		/* for such keys, or for a string from a document */
 
 	/* composite parts, set at the first value */
@@ -117,7 +117,7 @@ append_string(Parts *part, Datum value, StringInfo out)
 {
 	StringView	view = open_string(part->strings, value);
 
-	level1_key(part->level1, view.bytes, view.len, false, &part->buffer);
+	primary_key(part->primary, view.bytes, view.len, false, &part->buffer);
 	close_string(value, &view);
 	appendBinaryStringInfo(out, part->buffer.data, part->buffer.len);
 	return PARTS_BEGUN;
@@ -502,8 +502,8 @@ open_part(Parts *part, Oid sortop, Oid collation)
 	}
 	else if (OidIsValid(part->strings = string_form(opfamily, opcintype)))
 	{
-		part->level1 = level1_open(collation);
-		if (part->level1 != NULL)
+		part->primary = primary_open(collation);
+		if (part->primary != NULL)
 			part->append = append_string;
 	}
 }

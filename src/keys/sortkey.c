@@ -116,7 +116,7 @@ sortkey_is_exact(Oid sortop, Oid collation, const char **why)
 }
 
 bool
-sortkey_travels(Oid sortop)
+sortkey_is_process_independent(Oid sortop)
 {
 	const KeyKind *kind = NULL;
 	Oid			opfamily;

@@ -81,7 +81,7 @@ extern bool sortkey_is_exact(Oid sortop, Oid collation, const char **why);
  * Returns true if a key's encoded form may be sent to other processes: it is exact, process-independent and at most
  * some dozen bytes long.  Strings would be sent twice, and may be as long as a tuple.
  */
-extern bool sortkey_travels(Oid sortop);
+extern bool sortkey_is_process_independent(Oid sortop);
 
 /*
  * Opens a key in the current memory context.  sortop is the "<" or ">" of a btree family.  With exact, which requires

@@ -4,14 +4,14 @@
  * Only a comparison function defines the order of their values.  A key takes the first of these forms that works:
  *
  *	dictionary		few distinct values, numbered in their order; exact
- *	first level		the first level of a linguistic sort key; coarse
+ *	primary weights	those of a string under a linguistic collation; coarse
  *	leading parts	the first elements of arrays, columns of records and the like; coarse
  *	abbreviated		the type's own abbreviated keys; coarse
  *	nothing			all values are equal except NULLs
  *
  * It starts with the dictionary, as values often repeat, and widens if they do not.  Coarse means that values with
  * different keys are ordered by the keys, while values with equal keys may compare either way.  The sort then compares
- * rows with equal keys (core/tied_runs.c).
+ * rows with equal keys (rows/tied_runs.c).
  */
 #include "postgres.h"
 
@@ -25,7 +25,7 @@
 #include "utils/sortsupport.h"
 
 #include "dictionary.h"
-#include "level1.h"
+#include "primary_weights.h"
 #include "parts.h"
 #include "sortkey_types.h"
 
@@ -47,8 +47,8 @@
 /* Longer strings whose keys the provider makes take more time than the server's abbreviated keys. */
 #define PROVIDER_BYTES 128
 
-/* Where so many bytes tell strings apart, their first-level keys are of twice as many. */
-#define EARLY_BYTES (LEVEL1_BYTES / 4)
+/* Where so many bytes tell strings apart, their primary weights are kept to twice as many. */
+#define EARLY_BYTES (PRIMARY_BYTES / 4)
 
 /*
  * Rows from which on abbreviated keys with a comparator of the type's own are worth sorting by.  To find their order
@@ -68,8 +68,8 @@ typedef struct CoarseState
 	Dictionary *dictionary;
 	Oid			strings;		/* form of strings; see string_form */
 	/* set when the dictionary is left */
-	Level1	   *level1;			/* of strings */
-	int			level1_bytes;	/* of a key */
+	PrimaryWeights *primary;	/* of strings */
+	int			primary_bytes;	/* of a key */
 	bool		server_tells;	/* they are long, and the server's abbreviated keys tell them apart */
 	bool		whole;			/* the first bytes of one did not suffice for its key: all of each are unpacked */
 	Parts	   *parts;			/* of composite values */
@@ -237,8 +237,8 @@ open_start(const CoarseState *state, Datum value, int32 bytes, StringView *view)
 }
 
 /*
- * Is a string the server's?  An abbreviated key is made of a value's first characters.  A first-level key takes
- * hundreds of bytes from the collation's provider where they are not ASCII, and has neighbours compared, which fetches
+ * Is a string the server's?  An abbreviated key is made of a value's first characters.  Primary weights take
+ * hundreds of bytes from the collation's provider where they are not ASCII, and have neighbours compared, which fetches
  * values out of line once more.
  */
 static bool
@@ -258,41 +258,41 @@ leave_to_server(SortKey *key)
 	return take_nothing(key);
 }
 
-/* Makes the first-level key of a string in the buffer. */
+/* Makes the primary weights of a string in the buffer. */
 static void
-make_level1(CoarseState *state, Datum value)
+make_primary(CoarseState *state, Datum value)
 {
 	StringView	view;
-	bool		goes_on = open_start(state, value, LEVEL1_START_BYTES, &view);
+	bool		goes_on = open_start(state, value, PRIMARY_START_BYTES, &view);
 
 	if (goes_on)
-		state->whole = !level1_key_of_start(state->level1, view.bytes, &state->buffer);
+		state->whole = !primary_key_of_start(state->primary, view.bytes, &state->buffer);
 	else
-		level1_key(state->level1, view.bytes, view.len, false, &state->buffer);
+		primary_key(state->primary, view.bytes, view.len, false, &state->buffer);
 	close_string(value, &view);
 	if (goes_on && state->whole)
-		make_level1(state, value);
+		make_primary(state, value);
 }
 
-/* Encodes first-level keys of any string. */
+/* Encodes the primary weights of any string. */
 static KeyResult
-encode_level1(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+encode_primary(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	CoarseState *state = key->state;
 
 	if (is_theirs(key, value, true))
 		return leave_to_server(key);
-	make_level1(state, value);
-	return put_bytes(column, row, state->buffer.data, Min(state->buffer.len, state->level1_bytes));
+	make_primary(state, value);
+	return put_bytes(column, row, state->buffer.data, Min(state->buffer.len, state->primary_bytes));
 }
 
-/* Encodes first-level keys of ASCII strings, a byte per character. */
+/* Encodes the primary weights of ASCII strings, a byte per character. */
 static KeyResult
-encode_level1_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+encode_primary_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 {
 	CoarseState *state = key->state;
 	StringView	view;
-	int			most = state->level1_bytes;
+	int			most = state->primary_bytes;
 	bool		goes_on;
 	uint8	   *to;
 	KeyResult	result;
@@ -305,16 +305,16 @@ encode_level1_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 
 	if (likely(result == KEY_OK))
 	{
-		int			len = level1_short_key(state->level1, view.bytes, view.len, to, most);
+		int			len = primary_short_key(state->primary, view.bytes, view.len, to, most);
 
 		state->whole |= goes_on && len >= 0 && len < most;
 		if (likely(len >= 0))
 			((uint32 *) column->values)[row + 1] = (uint32) (to - column->heap) + len;
 		else
-			result = take_form(key, GS_BYTES, encode_level1, true, "first level");
+			result = take_form(key, GS_BYTES, encode_primary, true, "primary weights");
 	}
 	close_string(value, &view);
-	return goes_on && state->whole ? encode_level1_short(key, value, column, row) : result;
+	return goes_on && state->whole ? encode_primary_short(key, value, column, row) : result;
 }
 
 /* The first parts of a value. */
@@ -344,10 +344,10 @@ take_coarse_form(SortKey *key)
 	Oid			collation = state->ssup.ssup_collation;
 
 	if (OidIsValid(state->strings))
-		state->level1 = level1_open(collation);
-	if (state->level1)
-		return take_form(key, GS_BYTES, level1_has_short(state->level1) ? encode_level1_short : encode_level1, true,
-						 "first level");
+		state->primary = primary_open(collation);
+	if (state->primary)
+		return take_form(key, GS_BYTES, primary_has_short(state->primary) ? encode_primary_short : encode_primary, true,
+						 "primary weights");
 	/* the server's abbreviated keys of strings are too short to separate them, and not always reliable */
 	if (OidIsValid(state->strings) || list_member_oid(refused_operators, state->sortop))
 		return take_nothing(key);
@@ -380,7 +380,7 @@ leave_dictionary(SortKey *key)
 	MemoryContext old = MemoryContextSwitchTo(state->context);
 	KeyResult	result;
 
-	state->level1_bytes = dictionary_differs_early(state->dictionary, EARLY_BYTES) ? 2 * EARLY_BYTES : LEVEL1_BYTES;
+	state->primary_bytes = dictionary_differs_early(state->dictionary, EARLY_BYTES) ? 2 * EARLY_BYTES : PRIMARY_BYTES;
 	state->server_tells = server_tells(state);
 	dictionary_free(state->dictionary);
 	state->dictionary = NULL;
@@ -537,12 +537,12 @@ sortkey_guess(SortKey *key, Datum value, StringInfo out)
 	StringView	view;
 	const char *rest;
 
-	if (!key->coarse || state == NULL || state->level1 == NULL)
+	if (!key->coarse || state == NULL || state->primary == NULL)
 		return false;
 	view = open_string(state->strings, value);
-	level1_key(state->level1, view.bytes, view.len, true, &state->buffer);
+	primary_key(state->primary, view.bytes, view.len, true, &state->buffer);
 	close_string(value, &view);
-	/* the first level is equal in all values compared by this */
+	/* the primary weights are equal in all values compared by this */
 	rest = memchr(state->buffer.data, 1, state->buffer.len);
 	if (rest != NULL)
 		appendBinaryStringInfo(out, rest, (int) (state->buffer.data + state->buffer.len - rest));
@@ -557,9 +557,9 @@ sortkey_refuse(SortKey *key)
 
 	if (!key->coarse || key->empty || state == NULL)
 		return;
-	if (state->level1)
+	if (state->primary)
 	{
-		level1_refuse(state->level1);
+		primary_refuse(state->primary);
 		return;
 	}
 	old = MemoryContextSwitchTo(TopMemoryContext);

@@ -4,8 +4,8 @@
  * Invariant: blocks arrive in order of their first keys, so every later block starts at or after the first key of the
  * newest one.  Rows up to that key can be returned as soon as the block arrives.  Therefore each participant has at
  * most one block with rows left, whatever the number of rows or ties.  A search finds the end of these rows in each
- * block.  They are merged, and returned from where they lie.  If words are the keys, the CPU engine merges.  Otherwise
- * parts are merged in pairs, without branches on the order of words.
+ * block.  They are merged, and returned from where they lie.  If key prefixes are whole keys, the CPU engine merges.
+ * Otherwise parts are merged in pairs, without branches on the order of prefixes.
  */
 #include "postgres.h"
 
@@ -14,8 +14,8 @@
 #include "utils/memutils.h"
 
 #include "block_merge.h"
-#include "src/core/rowcompare.h"
-#include "word_merge.h"
+#include "prefix_merge.h"
+#include "src/rows/rowcompare.h"
 
 /* A block with rows that have not been returned. */
 typedef struct OpenBlock
@@ -24,7 +24,7 @@ typedef struct OpenBlock
 	const BlockHeader *header;	/* valid until all rows have been returned, if not owned */
 	uint32		count;			/* rows of the block */
 	const char *rows;
-	const uint64 *words;		/* NULL if rows are compared */
+	const uint64 *prefixes;		/* NULL if rows are compared */
 	const uint32 *offsets;		/* NULL if rows are bare */
 	char	   *expanded;		/* allocated copy of its rows: bare ones with headers added, or one with its keys */
 	uint32		at;				/* next row */
@@ -41,7 +41,7 @@ typedef struct Stream
 /* A row to merge. */
 typedef struct MergeRow
 {
-	uint64		word;
+	uint64		prefix;
 	const char *row;			/* as in MergedRows */
 } MergeRow;
 
@@ -67,9 +67,9 @@ struct BlockMerge
 	int			nstreams;
 	Stream	   *streams;
 	Part	   *parts;			/* one per participant */
-	MergeRow   *items[2];		/* input and output of a merge pass, unless words are the keys */
+	MergeRow   *items[2];		/* input and output of a merge pass, unless prefixes are the whole keys */
 	uint32		items_room;
-	WordMerge  *words;			/* the merge if words are the keys */
+	PrefixMerge *by_engine;		/* the merge if prefixes are the whole keys */
 	uint32		ready_room;
 
 	const char **ready;			/* merged rows, as in MergedRows */
@@ -103,11 +103,11 @@ row_of(const BlockMerge *merge, const OpenBlock *block, uint32 n)
 	return block->offsets ? block->rows + block->offsets[n] : block->rows + (Size) n * merge->stride + MERGED_BARE;
 }
 
-/* Returns the word of a row of a block, or 0 in a block without words. */
+/* Returns the prefix of a row of a block, or 0 in a block without prefixes. */
 static inline uint64
-word_of(const OpenBlock *block, uint32 n)
+prefix_of(const OpenBlock *block, uint32 n)
 {
-	return block->words ? block->words[n] : 0;
+	return block->prefixes ? block->prefixes[n] : 0;
 }
 
 /* Returns a slot with a row that is not bare.  Each slot caches the row compared last. */
@@ -122,7 +122,7 @@ slot_of(BlockMerge *merge, int side, const char *row)
 	return merge->slots[side];
 }
 
-/* Compares two rows with equal words. */
+/* Compares two rows with equal prefixes. */
 static int
 compare_tied(BlockMerge *merge, BlockKeys how, const char *a, const char *b)
 {
@@ -142,10 +142,10 @@ compare_tied(BlockMerge *merge, BlockKeys how, const char *a, const char *b)
 static inline bool
 is_behind(BlockMerge *merge, const OpenBlock *block, uint32 n, const MergeRow *row)
 {
-	uint64		word = word_of(block, n);
+	uint64		prefix = prefix_of(block, n);
 
-	if (word != row->word)
-		return word > row->word;
+	if (prefix != row->prefix)
+		return prefix > row->prefix;
 	return compare_tied(merge, merge->how, row->row, row_of(merge, block, n)) < 0;
 }
 
@@ -233,9 +233,9 @@ open_block(BlockMerge *merge, OpenBlock *block, const BlockHeader *header)
 	block->header = header;
 	block->count = header->rows;
 	block->rows = (const char *) (header + 1);
-	if (block_has_words((BlockKeys) header->keys))
+	if (block_has_prefixes((BlockKeys) header->keys))
 	{
-		block->words = (const uint64 *) lists;
+		block->prefixes = (const uint64 *) lists;
 		lists += header->rows * sizeof(uint64);
 	}
 	if (header->stride == 0)
@@ -254,7 +254,7 @@ static void
 move_ends(BlockMerge *merge, const Stream *last)
 {
 	const OpenBlock *newest = &last->blocks[last->nblocks - 1];
-	MergeRow		first = {word_of(newest, 0), row_of(merge, newest, 0)};
+	MergeRow		first = {prefix_of(newest, 0), row_of(merge, newest, 0)};
 
 	for (int i = 0; i < merge->nstreams; i++)
 	{
@@ -343,15 +343,15 @@ other_array(BlockMerge *merge, void *array, Size bytes)
 	return MemoryContextAllocZero(merge->cxt, bytes);
 }
 
-/* Enlarges the engine's arrays for a merge by words. */
+/* Enlarges the engine's arrays for a merge by prefixes. */
 static void
 make_room_for_words(BlockMerge *merge, uint32 count)
 {
 	MemoryContext old = MemoryContextSwitchTo(merge->cxt);
 
-	if (merge->words == NULL)
-		merge->words = wordmerge_open(merge->nstreams);
-	wordmerge_room(merge->words, count);
+	if (merge->by_engine == NULL)
+		merge->by_engine = prefixmerge_open(merge->nstreams);
+	prefixmerge_room(merge->by_engine, count);
 	MemoryContextSwitchTo(old);
 }
 
@@ -365,7 +365,7 @@ make_room(BlockMerge *merge, uint32 count)
 		/* prefetches read beyond the end */
 		merge->ready = other_array(merge, merge->ready, sizeof(char *) * (merge->ready_room + MERGED_AHEAD));
 	}
-	if (merge->how == BLOCK_WORDS)
+	if (merge->how == BLOCK_PREFIXES)
 		make_room_for_words(merge, count);
 	else if (count > merge->items_room)
 	{
@@ -381,7 +381,7 @@ take_items(const BlockMerge *merge, OpenBlock *block, MergeRow *to)
 {
 	for (uint32 i = block->at; i < block->end; i++)
 	{
-		to->word = word_of(block, i);
+		to->prefix = prefix_of(block, i);
 		to->row = row_of(merge, block, i);
 		to++;
 	}
@@ -392,9 +392,9 @@ take_items(const BlockMerge *merge, OpenBlock *block, MergeRow *to)
 static void
 take_words(const BlockMerge *merge, OpenBlock *block, uint32 place)
 {
-	const char **rows = merge->words->rows + place;
+	const char **rows = merge->by_engine->rows + place;
 
-	memcpy(merge->words->words + place, block->words + block->at, (block->end - block->at) * sizeof(uint64));
+	memcpy(merge->by_engine->prefixes + place, block->prefixes + block->at, (block->end - block->at) * sizeof(uint64));
 	for (uint32 i = block->at; i < block->end; i++)
 		*rows++ = row_of(merge, block, i);
 	block->at = block->end;
@@ -404,8 +404,8 @@ take_words(const BlockMerge *merge, OpenBlock *block, uint32 place)
 static pg_attribute_always_inline bool
 goes_before(BlockMerge *merge, BlockKeys how, const MergeRow *item, const MergeRow *earlier)
 {
-	if (how == BLOCK_BYTES_BEHIND && likely(item->word != earlier->word))
-		return item->word < earlier->word;
+	if (how == BLOCK_BYTES_BEHIND && likely(item->prefix != earlier->prefix))
+		return item->prefix < earlier->prefix;
 	return compare_tied(merge, how, item->row, earlier->row) < 0;
 }
 
@@ -466,7 +466,7 @@ merge_parts(BlockMerge *merge, const Part *left, const Part *right, MergeRow *it
 		case BLOCK_COMPARED:
 			merge_by(merge, BLOCK_COMPARED, left, right, items, ready);
 			break;
-		case BLOCK_WORDS:		/* merged by the engine */
+		case BLOCK_PREFIXES:		/* merged by the engine */
 		case BLOCK_UNORDERED:
 			elog(ERROR, "blocks of rows in no order cannot be merged");
 	}
@@ -540,9 +540,9 @@ blockmerge_prepare(BlockMerge *merge, MergedRows *rows)
 			break;
 		}
 		part->count = block->end - block->at;
-		if (merge->how == BLOCK_WORDS)
+		if (merge->how == BLOCK_PREFIXES)
 		{
-			merge->words->starts[nparts] = place;
+			merge->by_engine->starts[nparts] = place;
 			take_words(merge, block, place);
 		}
 		else
@@ -555,10 +555,10 @@ blockmerge_prepare(BlockMerge *merge, MergedRows *rows)
 	}
 	if (alone)
 		take_ready(merge, alone);
-	else if (merge->how == BLOCK_WORDS)
+	else if (merge->how == BLOCK_PREFIXES)
 	{
-		merge->words->starts[nparts] = place;
-		wordmerge_run(merge->words, nparts, merge->ready);
+		merge->by_engine->starts[nparts] = place;
+		prefixmerge_run(merge->by_engine, nparts, merge->ready);
 	}
 	else
 		merge_all(merge, nparts);

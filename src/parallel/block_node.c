@@ -6,7 +6,6 @@
 #include "miscadmin.h"
 
 #include "src/core/node.h"
-#include "src/core/node_private.h"
 #include "block_node.h"
 #include "blocks.h"
 
@@ -40,7 +39,7 @@ exec_node(CustomScanState *css)
 	BlockNode  *node = (BlockNode *) css;
 
 	CHECK_FOR_INTERRUPTS();
-	if (!node->sort.sorted)
+	if (node->sort.sorter == NULL)
 		sortnode_load(&node->sort, sortnode_read_all);
 	if (node->writer == NULL)
 		node->writer = open_writer(&node->sort);

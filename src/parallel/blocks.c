@@ -18,31 +18,31 @@
 #include "utils/memutils.h"
 
 #include "src/base/compat.h"
-#include "src/core/minimal_row.h"
+#include "src/rows/minimal_row.h"
 #include "src/cost/sort_cost.h"
 #include "src/merge/key_prefix.h"
 #include "blocks.h"
 
-/* The least that a row takes: eight bytes and a word. */
+/* The least that a row takes: eight bytes and a key prefix. */
 #define MAX_ROWS (BLOCK_BYTES / 16)
 
 StaticAssertDecl(MAX_ROWS <= PG_UINT16_MAX, "a block's header counts its rows in 16 bits");
 
-/* Bytes of a normalised key that are not in the row's tail: the rank, and the word. */
+/* Bytes of a normalised key that are not in the row's tail: the rank, and the prefix. */
 #define HEAD_BYTES (1 + sizeof(uint64))
 
 /* A row that is to go into a block, and its key as far as it is not in writer->key. */
 typedef struct NextRow
 {
 	MinimalTuple tuple;			/* NULL: there is none */
-	uint64		word;
+	uint64		prefix;
 	uint8		rank;
 } NextRow;
 
 struct BlockWriter
 {
 	PlanState  *node;			/* that gives them out */
-	KeyPrefix	prefix;			/* the keys; none is encoded where rows are compared */
+	KeyPrefix	reader;			/* the keys; none is encoded where rows are compared */
 	TupleDesc	desc;			/* of rows */
 	TupleDesc	first_desc;		/* of the columns before a block */
 	Datum	   *first_values;
@@ -63,7 +63,7 @@ struct BlockWriter
 	char	   *rows;			/* its first row */
 	char	   *end;			/* behind its last one */
 	char	   *limit;			/* of the buffer */
-	uint64		words[MAX_ROWS];
+	uint64		prefixes[MAX_ROWS];
 	uint32		offsets[MAX_ROWS];
 };
 
@@ -71,14 +71,14 @@ struct BlockWriter
 static TupleDesc
 describe_first(const BlockWriter *writer)
 {
-	bool		encoded = block_has_words(writer->how);
-	int			columns = encoded ? 1 : writer->prefix.columns.nkeys;
+	bool		encoded = block_has_prefixes(writer->how);
+	int			columns = encoded ? 1 : writer->reader.columns.nkeys;
 	TupleDesc	desc = CreateTemplateTupleDesc(columns);
 
 	if (encoded)
 		TupleDescInitEntry(desc, 1, "key", BYTEAOID, -1, 0);
 	for (int i = 0; i < columns && !encoded; i++)
-		TupleDescCopyEntry(desc, (AttrNumber) (i + 1), writer->desc, writer->prefix.columns.attnos[i]);
+		TupleDescCopyEntry(desc, (AttrNumber) (i + 1), writer->desc, writer->reader.columns.attnos[i]);
 	finish_descriptor(desc);
 	return desc;
 }
@@ -94,12 +94,12 @@ blockwriter_open(PlanState *node, const SortColumns *columns, bool encoded)
 	writer->cxt = cxt;
 	writer->desc = CreateTupleDescCopy(ExecGetResultType(outerPlanState(node)));
 	writer->how = columns->nkeys > 0 ? BLOCK_COMPARED : BLOCK_UNORDERED;
-	keyprefix_open(&writer->prefix, columns, writer->desc);
+	keyprefix_open(&writer->reader, columns, writer->desc);
 	if (encoded)
 	{
-		keyprefix_encode(&writer->prefix);
+		keyprefix_encode(&writer->reader);
 		initStringInfo(&writer->key);
-		writer->how = writer->prefix.single ? BLOCK_WORDS : BLOCK_BYTES_BEHIND;
+		writer->how = writer->reader.single ? BLOCK_PREFIXES : BLOCK_BYTES_BEHIND;
 	}
 	writer->whole = writer->how == BLOCK_BYTES_BEHIND || writer->how == BLOCK_COMPARED;
 	writer->first_desc = describe_first(writer);
@@ -126,18 +126,18 @@ take_row(BlockWriter *writer, BlockNext next, void *arg)
 	row->tuple = next(arg);
 	if (unlikely(row->tuple == NULL))
 		return;
-	keyprefix_set_tuple(&writer->prefix, row->tuple);
+	keyprefix_set_tuple(&writer->reader, row->tuple);
 	switch (writer->how)
 	{
-		case BLOCK_WORDS:
-			row->rank = (uint8) keyprefix_take_word(&writer->prefix, &row->word);
+		case BLOCK_PREFIXES:
+			row->rank = (uint8) keyprefix_take_word(&writer->reader, &row->prefix);
 			break;
 		case BLOCK_BYTES_BEHIND:
-			keyprefix_normalise(&writer->prefix, &writer->key);
+			keyprefix_normalise(&writer->reader, &writer->key);
 			row->rank = (uint8) writer->key.data[0];
-			row->word = 0;
-			memcpy(&row->word, writer->key.data + 1, Min((Size) writer->key.len - 1, sizeof(uint64)));
-			row->word = pg_ntoh64(row->word);
+			row->prefix = 0;
+			memcpy(&row->prefix, writer->key.data + 1, Min((Size) writer->key.len - 1, sizeof(uint64)));
+			row->prefix = pg_ntoh64(row->prefix);
 			break;
 		case BLOCK_COMPARED:
 		case BLOCK_UNORDERED:
@@ -170,22 +170,22 @@ row_bytes(const BlockWriter *writer)
 static inline Size
 lists_bytes(const BlockWriter *writer, Size rows)
 {
-	return rows * ((block_has_words(writer->how) ? sizeof(uint64) : 0) + (writer->whole ? sizeof(uint32) : 0));
+	return rows * ((block_has_prefixes(writer->how) ? sizeof(uint64) : 0) + (writer->whole ? sizeof(uint32) : 0));
 }
 
 /* Finds the values of the columns before a block, and their size. */
 static Size
 first_key(BlockWriter *writer)
 {
-	if (!block_has_words(writer->how))
-		for (int i = 0; i < writer->prefix.columns.nkeys; i++)
-			writer->first_values[i] = keyprefix_value(&writer->prefix, i, &writer->first_nulls[i]);
+	if (!block_has_prefixes(writer->how))
+		for (int i = 0; i < writer->reader.columns.nkeys; i++)
+			writer->first_values[i] = keyprefix_value(&writer->reader, i, &writer->first_nulls[i]);
 	else
 	{
 		bytea	   *key;
 
-		if (writer->how == BLOCK_WORDS)
-			keyprefix_normalise(&writer->prefix, &writer->key);
+		if (writer->how == BLOCK_PREFIXES)
+			keyprefix_normalise(&writer->reader, &writer->key);
 		key = palloc(VARHDRSZ + writer->key.len);
 		SET_VARSIZE(key, VARHDRSZ + writer->key.len);
 		memcpy(VARDATA(key), writer->key.data, writer->key.len);
@@ -225,12 +225,12 @@ can_be_bare(const BlockWriter *writer)
 static void
 leave_keys_out(BlockWriter *writer)
 {
-	TupleTableSlot *slot = writer->prefix.slot;
+	TupleTableSlot *slot = writer->reader.slot;
 
 	ExecStoreMinimalTuple(writer->row.tuple, slot, false);
 	slot_getallattrs(slot);
-	for (int i = 0; i < writer->prefix.columns.nkeys; i++)
-		slot->tts_isnull[writer->prefix.columns.attnos[i] - 1] = true;
+	for (int i = 0; i < writer->reader.columns.nkeys; i++)
+		slot->tts_isnull[writer->reader.columns.attnos[i] - 1] = true;
 	writer->rest = minimal_row_form(slot, writer->cxt);
 	ExecClearTuple(slot);
 	writer->row.tuple = writer->rest;
@@ -261,7 +261,7 @@ begin_block(BlockWriter *writer)
 	tuple->t_infomask |= HEAP_HASNULL | HEAP_HASVARWIDTH;
 	tuple->t_infomask2 = (uint16) (ncolumns + 1);
 	tuple->t_hoff = (uint8) (head + MINIMAL_TUPLE_OFFSET);
-	if (block_has_words(writer->how))
+	if (block_has_prefixes(writer->how))
 		pfree(DatumGetPointer(writer->first_values[0]));
 
 	header = (BlockHeader *) ((char *) tuple + rows - sizeof(BlockHeader));
@@ -302,7 +302,7 @@ append_row(BlockWriter *writer)
 	MinimalTuple tuple = writer->row.tuple;
 	uint32		n = header->rows++;
 
-	writer->words[n] = writer->row.word;
+	writer->prefixes[n] = writer->row.prefix;
 	if (!writer->whole)
 		copy_data(writer->end, (char *) tuple + ROW_HEADER_BYTES, tuple->t_len - ROW_HEADER_BYTES);
 	else
@@ -344,9 +344,9 @@ end_block(BlockWriter *writer)
 	MinimalTuple tuple = (MinimalTuple) writer->buffers[writer->buffer];
 
 	header->rows_bytes = (uint32) (writer->end - writer->rows);
-	if (block_has_words(writer->how))
+	if (block_has_prefixes(writer->how))
 	{
-		memcpy(writer->end, writer->words, header->rows * sizeof(uint64));
+		memcpy(writer->end, writer->prefixes, header->rows * sizeof(uint64));
 		writer->end += header->rows * sizeof(uint64);
 	}
 	if (writer->whole)
@@ -409,6 +409,6 @@ block_row_with_keys(const BlockHeader *header, const SortColumns *columns, const
 void
 blockwriter_close(BlockWriter *writer)
 {
-	keyprefix_close(&writer->prefix);
+	keyprefix_close(&writer->reader);
 	MemoryContextDelete(writer->cxt);
 }

@@ -12,7 +12,7 @@
 #include "access/htup_details.h"
 #include "nodes/execnodes.h"
 
-#include "src/core/rowstore.h"
+#include "src/rows/rowstore.h"
 #include "src/keys/sortcolumns.h"
 
 /* Rows of a participant's first block.  It is small, as the leader may be waiting for it. */
@@ -21,23 +21,23 @@
 /* How rows of blocks are compared. */
 typedef enum BlockKeys
 {
-	BLOCK_WORDS,				/* by words, which are the whole keys */
-	BLOCK_BYTES_BEHIND,			/* by words, then by the bytes behind the row */
-	BLOCK_COMPARED,				/* by the server's comparison functions, without words */
+	BLOCK_PREFIXES,				/* by key prefixes, which are the whole keys */
+	BLOCK_BYTES_BEHIND,			/* by key prefixes, then by the bytes behind the row */
+	BLOCK_COMPARED,				/* by the server's comparison functions, without prefixes */
 	BLOCK_UNORDERED				/* not at all */
 } BlockKeys;
 
-/* Returns true if each row has a word. */
+/* Returns true if each row has a key prefix. */
 static inline bool
-block_has_words(BlockKeys keys)
+block_has_prefixes(BlockKeys keys)
 {
-	return keys == BLOCK_WORDS || keys == BLOCK_BYTES_BEHIND;
+	return keys == BLOCK_PREFIXES || keys == BLOCK_BYTES_BEHIND;
 }
 
 /*
- * The header of a block, followed by its rows and two lists.  If rows are compared by words, one list has a word for
- * each row: an order-preserving prefix of the key after its first byte.  Unless rows are bare, the other has a uint32
- * for each row: its offset from the first row, in bytes.
+ * The header of a block, followed by its rows and two lists.  If rows are compared by key prefixes, one list has them:
+ * eight bytes of each row's normalised key, after its first one.  Unless rows are bare, the other has a uint32 for each
+ * row: its offset from the first row, in bytes.
  */
 typedef struct BlockHeader
 {
@@ -51,7 +51,7 @@ typedef struct BlockHeader
 	MinimalTupleData uniform;	/* the header of bare rows */
 } BlockHeader;
 
-/* The bytes behind a row that order it among rows with an equal word. */
+/* The bytes behind a row that order it among rows with an equal prefix. */
 typedef struct BlockTail
 {
 	uint32		bytes;

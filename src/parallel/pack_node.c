@@ -13,7 +13,7 @@
 #include "nodes/extensible.h"
 
 #include "src/base/compat.h"
-#include "src/core/minimal_row.h"
+#include "src/rows/minimal_row.h"
 #include "src/core/node.h"
 #include "blocks.h"
 #include "pack_node.h"

@@ -7,7 +7,7 @@
 #ifndef GPUSORT_PACK_NODE_H
 #define GPUSORT_PACK_NODE_H
 
-#include "src/core/our_node.h"
+#include "src/nodes/our_node.h"
 
 #define GPUPACK_NODE_NAME "GpuPack"
 #define GPUUNPACK_NODE_NAME "GpuUnpack"

@@ -18,7 +18,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/node.h"
-#include "src/core/plan_nodes.h"
+#include "src/nodes/plan_nodes.h"
 #include "src/cost/sort_cost.h"
 #include "blocks.h"
 #include "pack_node.h"
@@ -96,7 +96,7 @@ make_unpack(const PlannedStmt *stmt, Gather *gather, int id)
 }
 
 Plan *
-take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound)
+gather_in_blocks(PlannedStmt *stmt, Gather *gather, SortBound bound)
 {
 	Plan	   *child = outerPlan(&gather->plan);
 	double		block_rows = rows_of_block(gather->plan.plan_width);

@@ -7,7 +7,7 @@
 #include "src/cost/sort_choice.h"
 
 /* Returns the replacement of a Gather whose child has been walked, or the Gather itself if no GpuSort is below it. */
-extern Plan *take_gather(PlannedStmt *stmt, Gather *gather, SortBound bound);
+extern Plan *gather_in_blocks(PlannedStmt *stmt, Gather *gather, SortBound bound);
 
 /* Keeps a bound that changes between scans from the replacement of a Gather or Gather Merge. */
 extern Plan *stop_bound(const PlannedStmt *stmt, Plan *plan, SortBound bound);

@@ -19,9 +19,8 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/node.h"
-#include "src/core/node_private.h"
 #include "src/core/plan_junk.h"
-#include "src/core/plan_nodes.h"
+#include "src/nodes/plan_nodes.h"
 #include "src/cost/sort_cost.h"
 #include "src/keys/sortkey.h"
 #include "block_node.h"
@@ -30,10 +29,10 @@
 
 /* Returns true if the bytes of the keys can order blocks. */
 static bool
-keys_travel(const SortColumns *columns)
+keys_are_process_independent(const SortColumns *columns)
 {
 	for (int i = 0; i < columns->nkeys; i++)
-		if (!sortkey_travels(columns->sortops[i]))
+		if (!sortkey_is_process_independent(columns->sortops[i]))
 			return false;
 	return true;
 }
@@ -118,7 +117,7 @@ make_gpumerge(const PlannedStmt *stmt, GatherMerge *gather, const CustomScan *so
 }
 
 Plan *
-take_gather_merge(PlannedStmt *stmt, GatherMerge *gather)
+gather_merge_in_blocks(PlannedStmt *stmt, GatherMerge *gather)
 {
 	const SortColumns merged = SORT_COLUMNS_OF(gather);
 	CustomScan *sort = sort_below(gather);
@@ -133,7 +132,7 @@ take_gather_merge(PlannedStmt *stmt, GatherMerge *gather)
 		return &gather->plan;
 	drop_key_copies(stmt, gather);
 	gpusort_read_columns(&by, sort);
-	encoded = keys_travel(&by);
+	encoded = keys_are_process_independent(&by);
 	merge = make_gpumerge(stmt, gather, sort);
 	give_blocks(sort, &by, encoded);
 	gather_blocks(gather, sort, &by, encoded);

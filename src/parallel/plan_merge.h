@@ -10,6 +10,6 @@
  * Returns the replacement of a Gather Merge whose child has been walked, or the Gather Merge itself if that is no
  * GpuSort.
  */
-extern Plan *take_gather_merge(PlannedStmt *stmt, GatherMerge *gather);
+extern Plan *gather_merge_in_blocks(PlannedStmt *stmt, GatherMerge *gather);
 
 #endif

@@ -23,7 +23,7 @@
 #include "src/base/guc.h"
 #include "src/core/node.h"
 #include "src/core/plan_junk.h"
-#include "src/core/plan_nodes.h"
+#include "src/nodes/plan_nodes.h"
 #include "src/core/sorter.h"
 #include "src/cost/sort_choice.h"
 #include "src/cost/sort_cost.h"
@@ -204,7 +204,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 	if (plan == NULL)
 		return NULL;
 	check_stack_depth();
-	if (is_share(plan))
+	if (is_share_sort(plan))
 	{
 		plan = make_share(stmt, plan);
 		plan->lefttree = walk(stmt, plan->lefttree, UNBOUNDED);
@@ -232,9 +232,9 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 		case T_Sort:
 			return take_sort(stmt, (Sort *) plan, bound);
 		case T_Gather:
-			return stop_bound(stmt, take_gather(stmt, (Gather *) plan, bound), bound);
+			return stop_bound(stmt, gather_in_blocks(stmt, (Gather *) plan, bound), bound);
 		case T_GatherMerge:
-			return stop_bound(stmt, take_gather_merge(stmt, (GatherMerge *) plan), bound);
+			return stop_bound(stmt, gather_merge_in_blocks(stmt, (GatherMerge *) plan), bound);
 		case T_IncrementalSort:
 			if (message_level_is_interesting(DEBUG1))
 				leave_incremental_sort((IncrementalSort *) plan);

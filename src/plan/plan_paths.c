@@ -402,7 +402,7 @@ cheapest(List *paths)
 
 /* Scales the costs of an aggregate and the paths below it, down to the sort. */
 static void
-scale_prices(Path *path, double scale)
+scale_costs(Path *path, double scale)
 {
 	for (;;)
 	{
@@ -436,7 +436,7 @@ scale_prices(Path *path, double scale)
  * against the complete cost, scales all sorted paths so that it costs less than the hashed one.
  */
 static void
-price_groups(PlannerInfo *root, RelOptInfo *rel, List *sorted, List *shares, const AggClauseCosts *costs)
+undercut_hashed(PlannerInfo *root, RelOptInfo *rel, List *sorted, List *shares, const AggClauseCosts *costs)
 {
 	AggPath    *hashed = linitial(rel->pathlist);
 	List	   *ours = shares ? lappend(list_copy(sorted), lsecond(shares)) : sorted;
@@ -447,11 +447,11 @@ price_groups(PlannerInfo *root, RelOptInfo *rel, List *sorted, List *shares, con
 	if (best == NULL || hashed->path.total_cost <= 0 || !IsA(hashed, AggPath) || hashed->aggstrategy != AGG_HASHED ||
 		hashed->aggsplit != AGGSPLIT_SIMPLE || best->total_cost < hashed->path.total_cost ||
 		disabled_nodes(best) > disabled_nodes(&hashed->path) ||
-		best->total_cost >= hashed->path.total_cost + hash_unpriced(root, hashed, costs))
+		best->total_cost >= hashed->path.total_cost + omitted_hash_cost(root, hashed, costs))
 		return;
 	scale = hashed->path.total_cost / best->total_cost / (FUZZ * FUZZ);
 	foreach(lc, ours)
-		scale_prices(lfirst(lc), scale);
+		scale_costs(lfirst(lc), scale);
 }
 
 /* Returns true if one of the paths is a hashed aggregate. */
@@ -477,10 +477,10 @@ offer_groups(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelO
 	{
 		if (has_hashed(rel->pathlist))
 		{
-			price_coarse_keys(root, sorted);
-			price_coarse_keys_of_shares(root, shares, pathkeys, input->cheapest_total_path->rows);
+			charge_coarse_keys(root, sorted);
+			charge_coarse_keys_of_shares(root, shares, pathkeys, input->cheapest_total_path->rows);
 		}
-		price_groups(root, rel, sorted, shares, costs);
+		undercut_hashed(root, rel, sorted, shares, costs);
 	}
 	offer_all(root, stage, rel, &rel->pathlist, sorted);
 	offer_shares(root, stage, rel, shares);
@@ -491,7 +491,7 @@ static void
 offer_copies(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *copies)
 {
 	if (!IS_OTHER_REL(rel) && has_hashed(rel->pathlist))
-		price_coarse_keys(root, copies);
+		charge_coarse_keys(root, copies);
 	offer_all(root, stage, rel, &rel->pathlist, copies);
 }
 

@@ -99,8 +99,8 @@ refuse_ring(connection *c, ring_answer why)
 {
 	static const char *const text[] = {
 		"the ring could not be mapped",
-		"the session has its share of gpusort.pinned_memory",
-		"the role has its share of gpusort.pinned_memory",
+		"the session has its quota of gpusort.pinned_memory",
+		"the role has its quota of gpusort.pinned_memory",
 		"gpusort.pinned_memory is used up",
 	};
 	static const gs_status status[] = {GS_DEVICE, GS_TOO_BIG, GS_TOO_BIG, GS_NOMEM};

@@ -41,7 +41,7 @@ typedef struct connection
 	uint64_t given;
 	gs_op op; /* of the job */
 	bool chosen; /* this job is to fail, for a test */
-	uint64_t looked_ns, told_ns;
+	uint64_t looked_ns, busy_sent_ns;
 	gsd_place *places; /* of a version that is being published */
 	uint64_t nplaces;
 	uint64_t publishing; /* its table */

@@ -364,7 +364,7 @@ gsd_on_check(connection *c, const gsd_check *m)
 
 	gsd_head(&answer.head, GSD_CHECKED, sizeof(answer));
 	c->number = answer.job = m->job;
-	c->told_ns = gsd_now_ns();
+	c->busy_sent_ns = gsd_now_ns();
 	if (t != NULL)
 	{
 		status = check_table(c, t, m, &answer);

@@ -49,14 +49,14 @@ gsd_poll_client(void *arg)
 		return 1;
 	if (recv(fd.fd, &head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) == (ssize_t) sizeof(head) && head.type == GSD_END)
 		return 1;
-	if (now - c->told_ns > BUSY_NS)
+	if (now - c->busy_sent_ns > BUSY_NS)
 	{
 		gsd_job_message m;
 
 		gsd_head(&m.head, GSD_BUSY, sizeof(m));
 		m.job = c->number;
 		(void) gsd_send(fd.fd, &m.head, -1);
-		c->told_ns = now;
+		c->busy_sent_ns = now;
 	}
 	return 0;
 }
@@ -234,7 +234,7 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 	c->given = c->chunk_bytes = 0;
 	c->parts = 0;
 	c->areas_free = ~(uint64_t) 0;
-	c->told_ns = gsd_now_ns();
+	c->busy_sent_ns = gsd_now_ns();
 	c->chosen = gsd_fault_choose();
 	read_spec(m, &spec, columns);
 	if (gsd_device_count() == 0)

@@ -24,7 +24,7 @@
 
 #include "src/base/checksum.h"
 #include "exchange.h"
-#include "src/core/minimal_row.h"
+#include "src/rows/minimal_row.h"
 
 /* The number of parts.  Many small parts let all participants finish together. */
 #define PARTS_PER_PARTICIPANT 4

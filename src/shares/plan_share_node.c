@@ -15,32 +15,11 @@
 #include "optimizer/tlist.h"
 
 #include "src/base/compat.h"
+#include "src/base/costs.h"
 #include "src/base/guc.h"
 #include "src/cost/cores.h"
 #include "src/cost/sort_cost.h"
 #include "plan_share_node.h"
-
-/* Cost of testing a row of another participant, in operators per key. */
-#define PASSED_ROW_OPERATORS 1.0
-
-/*
- * Cost of an input row that the server's model leaves out, unless the input is read by the page, in cpu_tuple_cost.
- * Measured: relative to a sequential scan, an index-only scan takes three times its cost, joins more.
- */
-#define PASSED_ON_TUPLES 3.0
-
-/*
- * Cost of the input's expressions that the server's model leaves out, as a factor.  Most functions take longer than an
- * operator, which they are charged as, and every participant computes them for all rows.
- */
-#define COMPUTED_PRICE 4.0
-
-/*
- * Cost of sending a row to another participant, and of each of its bytes, in cpu_tuple_cost.  The files are charged a
- * further parallel_setup_cost.
- */
-#define HANDED_ON_TUPLES 3.0
-#define HANDED_ON_BYTE 0.03
 
 static Plan *plan_share(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses,
 						List *plans);
@@ -58,7 +37,7 @@ static const CustomScanMethods scan_methods = {
 };
 
 bool
-is_share(const Plan *plan)
+is_share_sort(const Plan *plan)
 {
 	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &scan_methods;
 }
@@ -122,10 +101,10 @@ keys_of_share_path(const Path *path)
 
 /* Returns the cost of an input row that the server's model leaves out, and that other plans divide among workers. */
 static Cost
-unpriced(const Path *input)
+omitted_row_cost(const Path *input)
 {
-	return COMPUTED_PRICE * input->pathtarget->cost.per_tuple +
-		(is_read_by_page(input) ? 0 : PASSED_ON_TUPLES * cpu_tuple_cost);
+	return EXPRESSIONS_COST * input->pathtarget->cost.per_tuple +
+		(is_read_by_page(input) ? 0 : SINGLY_READ_ROW_COST * cpu_tuple_cost);
 }
 
 /*
@@ -133,7 +112,7 @@ unpriced(const Path *input)
  * buffers for each of them.  Workers of other plans divide that work, which the server's cost leaves out.
  */
 static Cost
-price_of_pages(const ShareBuild *build)
+cost_of_pages(const ShareBuild *build)
 {
 	const RelOptInfo *table = build->input->parent;
 
@@ -144,17 +123,17 @@ price_of_pages(const ShareBuild *build)
 
 /* Returns the cost of the input of a share if every participant reads all rows. */
 static Cost
-price_of_scans(const ShareBuild *build)
+cost_of_scans(const ShareBuild *build)
 {
 	const Path *input = build->input;
-	Cost		passing = PASSED_ROW_OPERATORS * cpu_operator_cost * list_length(build->keys);
+	Cost		passing = SKIPPED_ROW_COST * cpu_operator_cost * list_length(build->keys);
 
-	return input->total_cost + input->rows * (passing + unpriced(input)) + price_of_pages(build);
+	return input->total_cost + input->rows * (passing + omitted_row_cost(input)) + cost_of_pages(build);
 }
 
 /* Returns the cost of reading the partial path, possibly with fewer workers than it was planned for. */
 static Cost
-price_of_parts(const ShareBuild *build)
+cost_of_parts(const ShareBuild *build)
 {
 	double		fewer = divisor_of(build->partial->parallel_workers) / build->divisor;
 
@@ -163,12 +142,12 @@ price_of_parts(const ShareBuild *build)
 
 /* Returns the cost of the input of a share if participants exchange rows. */
 static Cost
-price_of_exchange(const ShareBuild *build)
+cost_of_exchange(const ShareBuild *build)
 {
 	Cost		handing = build->input->rows * cpu_tuple_cost *
-		(HANDED_ON_TUPLES + HANDED_ON_BYTE * build->partial->pathtarget->width);
+		(SENT_ROW_COST + SENT_BYTE_COST * build->partial->pathtarget->width);
 
-	return price_of_parts(build) + parallel_setup_cost + handing / build->divisor;
+	return cost_of_parts(build) + parallel_setup_cost + handing / build->divisor;
 }
 
 /*
@@ -186,7 +165,7 @@ is_exchanged(const ShareBuild *build)
 		case SHARES_EXCHANGE:
 			return true;
 		default:
-			return price_of_exchange(build) < price_of_scans(build);
+			return cost_of_exchange(build) < cost_of_scans(build);
 	}
 }
 
@@ -198,8 +177,8 @@ make_share_path(const ShareBuild *build, List *pathkeys)
 	Path	   *input = exchanged ? build->partial : build->input;
 	SortPath   *sort = create_sort_path(build->root, build->output, input, pathkeys, -1.0);
 	double		kept = build->input->rows * build->fraction;
-	Cost		sorting = sort_price(build->root, build->input, pathkeys, kept) +
-		memory_price(kept, build->input->pathtarget->width);
+	Cost		sorting = sort_cost_of(build->root, build->input, pathkeys, kept) +
+		memory_cost(kept, build->input->pathtarget->width);
 
 	share->path.pathtype = T_CustomScan;
 	share->path.parent = build->output;
@@ -208,7 +187,7 @@ make_share_path(const ShareBuild *build, List *pathkeys)
 	share->path.parallel_safe = true;
 	share->path.parallel_workers = build->workers;
 	share->path.rows = clamp_row_est(build->input->rows / build->divisor);
-	share->path.total_cost = ((exchanged ? price_of_exchange(build) : price_of_scans(build)) + sorting) * build->scale;
+	share->path.total_cost = ((exchanged ? cost_of_exchange(build) : cost_of_scans(build)) + sorting) * build->scale;
 	share->path.startup_cost = share->path.total_cost;
 	add_disabled_nodes(&share->path, disabled_nodes(input));
 	share->custom_paths = list_make1(sort);

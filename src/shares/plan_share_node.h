@@ -13,7 +13,7 @@ extern Path *make_share_path(const ShareBuild *build, List *pathkeys);
 extern List *keys_of_share_path(const Path *path);
 
 /* Returns true for a node above a Sort of shares. */
-extern bool is_share(const Plan *plan);
+extern bool is_share_sort(const Plan *plan);
 
 /* Returns the node's PRIVATE_DETAILS for the sort that replaces it and the Sort. */
 extern List *share_description(const Plan *plan);

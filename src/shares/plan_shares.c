@@ -27,6 +27,7 @@
 #include "optimizer/tlist.h"
 
 #include "src/base/compat.h"
+#include "src/base/costs.h"
 #include "src/base/guc.h"
 #include "src/cost/cores.h"
 #include "src/cost/path_copies.h"
@@ -34,18 +35,6 @@
 #include "plan_share_node.h"
 #include "plan_share_rules.h"
 #include "plan_shares.h"
-
-/* Cost of a row in a WindowAgg that the server's model leaves out, for the tuplestore. */
-#define WINDOW_ROW_COST 0.1
-
-/* Cost of a row in an aggregate that sorts its input itself, beside comparisons.  The server's model leaves it out. */
-#define AGGREGATE_SORT_ROW_COST 0.05
-
-/* Cost of a group at its end in one of gpusort's aggregates that the model leaves out: 0.5 to 2 us for 20 values. */
-#define AGGREGATE_GROUP_COST 0.35
-
-/* Actual cost of sending a single row from a worker to this process, as a fraction of parallel_tuple_cost. */
-#define TRAVEL_PART 0.5
 
 /* Turns a path into a participant's, over the participant's path below. */
 static Path *
@@ -160,14 +149,14 @@ own_cost(const WindowAggPath *window)
 static void
 find_scale(ShareBuild *build, List *windows, List *pathkeys)
 {
-	Cost		price = build->input->total_cost + sort_price(build->root, build->input, pathkeys, build->input->rows);
+	Cost		cost = build->input->total_cost + sort_cost_of(build->root, build->input, pathkeys, build->input->rows);
 	Cost		truth;
 	ListCell   *lc;
 
 	foreach(lc, windows)
-		price += own_cost(lfirst(lc));
-	truth = price + list_length(windows) * build->input->rows * WINDOW_ROW_COST;
-	build->scale = price / truth;
+		cost += own_cost(lfirst(lc));
+	truth = cost + list_length(windows) * build->input->rows * WINDOW_ROW_COST;
+	build->scale = cost / truth;
 }
 
 static Path *build_windows(const ShareBuild *build, Path *pattern, int windows, List *pathkeys);
@@ -214,11 +203,11 @@ build_windows(const ShareBuild *build, Path *pattern, int windows, List *pathkey
 
 /* Returns the cost of sending rows to this process, in blocks if there are many. */
 static Cost
-travel_cost(const Path *path, double rows)
+sending_cost(const Path *path, double rows)
 {
 	if (gpusort_parallel_blocks && rows >= gpusort_min_rows)
-		return blocks_price(rows, path->pathtarget->width);
-	return rows * parallel_tuple_cost * TRAVEL_PART;
+		return blocks_cost(rows, path->pathtarget->width);
+	return rows * parallel_tuple_cost * SINGLE_ROW_COST;
 }
 
 /* Returns the partial path and a Gather over it, which returns this many rows. */
@@ -227,7 +216,7 @@ with_gather(const ShareBuild *build, Path *shares, double rows)
 {
 	GatherPath *gather = create_gather_path(build->root, build->output, shares, shares->pathtarget, NULL, &rows);
 
-	gather->path.total_cost = shares->total_cost + parallel_setup_cost + travel_cost(shares, rows) * build->scale;
+	gather->path.total_cost = shares->total_cost + parallel_setup_cost + sending_cost(shares, rows) * build->scale;
 	return list_make2(shares, gather);
 }
 
@@ -294,7 +283,7 @@ share_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct, List 
 
 /* Returns the cost of aggregates that sort their input themselves or are gpusort's, beyond that of the model. */
 static Cost
-unpriced_of_aggregates(const ShareBuild *build, const Grouping *grouping)
+omitted_aggregates_cost(const ShareBuild *build, const Grouping *grouping)
 {
 	int			n = list_length(sorting_aggregates(grouping->target->exprs));
 	double		rows = build->input->rows;
@@ -323,7 +312,7 @@ share_groups(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, const Gr
 		return NIL;
 	pattern = create_agg_path(root, grouped, sort, grouping->target, AGG_SORTED, AGGSPLIT_SIMPLE, grouping->clause,
 							  grouping->qual, costs, grouping->groups);
-	unknown = build.shared ? 0 : unpriced_of_aggregates(&build, grouping);
+	unknown = build.shared ? 0 : omitted_aggregates_cost(&build, grouping);
 	own = pattern->path.total_cost - sort->total_cost + unknown;
 	build.scale = pattern->path.total_cost / (pattern->path.total_cost + unknown);
 	share = sort_share(&build, root->group_pathkeys);

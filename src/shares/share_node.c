@@ -12,17 +12,22 @@
 
 #include "src/base/compat.h"
 #include "src/core/node.h"
-#include "src/core/node_private.h"
 #include "share_node.h"
 #include "shares.h"
+
+/* How far a scan of the node is.  A rescan begins anew. */
+typedef enum ShareState
+{
+	SHARE_BEGUN,				/* no row has been read */
+	SHARE_CLAIMING,				/* rows to exchange, if any, have been sent; shares are claimed */
+	SHARE_ENDED					/* no share is left */
+} ShareState;
 
 typedef struct ShareNode
 {
 	SortNode	sort;
 	Shares	   *shares;
-	bool		read;			/* the child has been read since its last rescan */
-	bool		ended;			/* no share is left */
-	bool		sent;			/* this participant has sent its rows, or joined too late to send any */
+	ShareState	state;
 	uint64		passed;			/* rows of other shares, skipped in the last scan */
 	TupleTableSlot *received;	/* slot for rows of the exchange; NULL until needed */
 } ShareNode;
@@ -107,39 +112,27 @@ send_rows(ShareNode *node)
 {
 	PlanState  *outer = outerPlanState(node);
 	EState	   *estate = node->sort.css.ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 	ScanDirection direction = estate->es_direction;
 	uint64		rows = 0;
 
 	if (node->received == NULL)
 		node->received = ExecInitExtraTupleSlot(estate, ExecGetResultType(outer), &TTSOpsMinimalTuple);
-	if (!shares_begin_sending(node->shares))
-		return;
-	node->read = true;
-	estate->es_direction = ForwardScanDirection;
-	for (;;)
+	if (shares_begin_sending(node->shares))
 	{
-		TupleTableSlot *slot = ExecProcNode(outer);
+		estate->es_direction = ForwardScanDirection;
+		for (;;)
+		{
+			TupleTableSlot *slot = ExecProcNode(outer);
 
-		if (TupIsNull(slot))
-			break;
-		shares_send(node->shares, slot);
-		rows++;
-	}
-	estate->es_direction = direction;
-	shares_end_sending(node->shares);
-	shares_note(node->shares, rows, 0, 0);
-}
-
-/* Sends this participant's rows, once. */
-static void
-send_once(ShareNode *node)
-{
-	MemoryContext old = MemoryContextSwitchTo(node->sort.css.ss.ps.state->es_query_cxt);
-
-	if (!node->sent)
-	{
-		node->sent = true;
-		send_rows(node);
+			if (TupIsNull(slot))
+				break;
+			shares_send(node->shares, slot);
+			rows++;
+		}
+		estate->es_direction = direction;
+		shares_end_sending(node->shares);
+		shares_note(node->shares, rows, 0, 0);
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -155,7 +148,6 @@ sort_share(ShareNode *node, bool exchanged)
 		sortnode_load(&node->sort, read_received);
 	else
 		sortnode_load(&node->sort, shares_keep_all(node->shares) ? sortnode_read_all : read_scanned);
-	node->read = true;
 	rows = sorter_stats(node->sort.sorter)->rows;
 	/* rows of an exchange were counted when they were sent */
 	shares_note(node->shares, exchanged ? 0 : rows + node->passed, rows, 1);
@@ -166,14 +158,20 @@ static bool
 load_share(ShareNode *node)
 {
 	bool		exchanged = shares_are_exchanged(node->shares);
+	bool		first = node->state == SHARE_BEGUN;
 
-	if (exchanged)
-		send_once(node);
-	node->ended = node->ended || !shares_claim(node->shares);
-	if (node->ended)
+	if (node->state == SHARE_ENDED)
 		return false;
+	node->state = SHARE_CLAIMING;
+	if (first && exchanged)
+		send_rows(node);
+	if (!shares_claim(node->shares))
+	{
+		node->state = SHARE_ENDED;
+		return false;
+	}
 	sortnode_drop(&node->sort);
-	if (node->read && !exchanged)
+	if (!first && !exchanged)
 		ExecReScan(outerPlanState(node));
 	sort_share(node, exchanged);
 	return true;
@@ -189,7 +187,7 @@ exec_node(CustomScanState *css)
 	CHECK_FOR_INTERRUPTS();
 	for (;;)
 	{
-		if (node->sort.sorted)
+		if (node->sort.sorter)
 			sorter_get(node->sort.sorter, true, result);
 		if (!TupIsNull(result))
 			return result;
@@ -205,12 +203,12 @@ rescan_node(CustomScanState *css)
 	ShareNode  *node = (ShareNode *) css;
 
 	shares_rescan(node->shares);
-	node->ended = node->sent = false;
-	node->sort.told = (SortSpace) {0, 0};
+	node->sort.reported = (SortSpace) {0, 0};
 	sortnode_drop(&node->sort);
-	if (node->read && outerPlanState(css)->chgParam == NULL)
+	/* a child that was not read, as all shares were claimed by others, can be rescanned as well */
+	if (node->state != SHARE_BEGUN && outerPlanState(css)->chgParam == NULL)
 		ExecReScan(outerPlanState(css));
-	node->read = false;
+	node->state = SHARE_BEGUN;
 }
 
 /* Prints the share keys and the statistics of the shares. */

@@ -4,7 +4,7 @@
 #ifndef GPUSORT_SHARE_NODE_H
 #define GPUSORT_SHARE_NODE_H
 
-#include "src/core/our_node.h"
+#include "src/nodes/our_node.h"
 
 #define SHARE_VARIANT "shares"
 

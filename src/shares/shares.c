@@ -59,6 +59,14 @@ typedef struct SharedShares
 	ShareStats	stats[FLEXIBLE_ARRAY_MEMBER];	/* leader first */
 } SharedShares;
 
+/* What this participant does with its partitions, in the current scan. */
+typedef enum BatchState
+{
+	BATCH_NONE,					/* nothing has been claimed */
+	BATCH_CLAIMED,				/* a batch has been claimed, the last one perhaps empty */
+	BATCH_PART_OPEN				/* and one of its parts of the exchange is being read */
+} BatchState;
+
 struct Shares
 {
 	int			nkeys;
@@ -66,15 +74,14 @@ struct Shares
 	AttrNumber *attnos;
 	MemoryContext scratch;		/* for hash functions, or NULL if unused */
 	MemoryContext context;		/* owns all this */
-	bool		exchanged;		/* rows are exchanged if there are workers */
-	Exchange   *exchange;		/* if exchanged */
+	bool		exchanged;		/* the plan says that rows are exchanged, if there are workers */
+	Exchange   *exchange;		/* NULL: not exchanged, or not attached */
+	BatchState	state;
 	uint32		granule;		/* partitions per part of the exchange */
 	uint32		reading;		/* end of the partitions whose parts have been read or are being read */
-	bool		open;			/* a part is being read */
 	uint32		first;			/* first partition of the batch */
 	uint32		count;			/* partitions of the batch */
-	bool		begun;			/* a batch has been claimed */
-	SharedShares *shared;		/* NULL: not parallel */
+	SharedShares *shared;		/* NULL: not parallel, or not attached */
 	ParallelContext *parallel;	/* set in the leader */
 	ShareStats	own;
 	ShareStats	all;			/* of all participants, kept after detaching */
@@ -177,11 +184,19 @@ reset_shared(Shares *shares, ParallelContext *parallel, SharedShares *shared)
 	shared->leader = parallel_leader_participation;
 }
 
+/* Leaves the part of the exchange that is being read. */
+static void
+close_part(Shares *shares)
+{
+	if (shares->state == BATCH_PART_OPEN)
+		shares->state = BATCH_CLAIMED;
+}
+
 void
 shares_reset_shared(Shares *shares, ParallelContext *parallel, void *memory)
 {
 	reset_shared(shares, parallel, memory);
-	shares->open = false;
+	close_part(shares);
 	if (shares->exchanged)
 		exchange_reset(shares->exchange);
 }
@@ -284,10 +299,10 @@ bool
 shares_claim(Shares *shares)
 {
 	SharedShares *shared = shares->shared;
-	bool		first = !shares->begun;
+	bool		first = shares->state == BATCH_NONE;
 	uint32		left;
 
-	shares->begun = true;
+	shares->state = BATCH_CLAIMED;
 	if (shared == NULL)
 	{
 		shares->first = 0;
@@ -347,17 +362,17 @@ shares_next_received(Shares *shares)
 
 	for (;;)
 	{
-		if (shares->open)
+		if (shares->state == BATCH_PART_OPEN)
 		{
 			row = exchange_next(shares->exchange);
 			if (row != NULL)
 				return row;
-			shares->open = false;
+			shares->state = BATCH_CLAIMED;
 		}
 		if (shares->reading >= shares->first + shares->count)
 			return NULL;
 		exchange_open(shares->exchange, shares->reading / shares->granule);
-		shares->open = true;
+		shares->state = BATCH_PART_OPEN;
 		shares->reading += shares->granule;
 	}
 }
@@ -395,7 +410,7 @@ mix_key(uint64 hash, Shares *shares, ShareKey *key, Datum value, bool isnull)
 
 /* Returns the partition of a hash. */
 static inline uint32
-class_of_hash(uint64 hash)
+partition_of_hash(uint64 hash)
 {
 	return (uint32) (mix(0, hash) % SHARE_PARTITIONS);
 }
@@ -404,7 +419,7 @@ class_of_hash(uint64 hash)
 static inline bool
 is_of_batch(const Shares *shares, uint64 hash)
 {
-	return class_of_hash(hash) - shares->first < shares->count;
+	return partition_of_hash(hash) - shares->first < shares->count;
 }
 
 /* Returns the hash of a row. */
@@ -432,7 +447,7 @@ shares_keep(Shares *shares, TupleTableSlot *slot)
 void
 shares_send(Shares *shares, TupleTableSlot *slot)
 {
-	exchange_put(shares->exchange, (int) (class_of_hash(hash_row(shares, slot)) / shares->granule), slot);
+	exchange_put(shares->exchange, (int) (partition_of_hash(hash_row(shares, slot)) / shares->granule), slot);
 }
 
 const AttrNumber *
@@ -490,8 +505,7 @@ shares_note(Shares *shares, uint64 seen, uint64 kept, uint64 batches)
 void
 shares_rescan(Shares *shares)
 {
-	shares->begun = false;
-	shares->open = false;
+	shares->state = BATCH_NONE;
 	if (shares->exchange)
 		exchange_close(shares->exchange);
 }
@@ -501,7 +515,7 @@ shares_detach(Shares *shares)
 {
 	if (shares->shared && !IsParallelWorker())
 		shares->all = shares_stats(shares, &shares->most);
-	shares->open = false;
+	close_part(shares);
 	if (shares->exchange)
 	{
 		exchange_close(shares->exchange);

@@ -120,7 +120,15 @@ sort_of(gs_engine *e, const table *t, uint64_t *keys, uint32_t *numbers)
 	if (status == GS_OK)
 		status = gs_upload(e, block[2], rows, n * 4);
 	if (status == GS_OK)
-		status = gs_sort(e, GS_I64, false, 0, 64, block[0], block[1], 4, block[2], block[3], n, block[4], bytes);
+		status = gs_sort(e,
+						 &(gs_sort_request){.key = GS_I64,
+											.keys = block[0],
+											.out_keys = block[1],
+											.value_width = 4,
+											.values = block[2],
+											.out_values = block[3],
+											.n = n},
+						 block[4], bytes);
 	if (status == GS_OK)
 		status = gs_download(e, keys, block[1], n * 8);
 	if (status == GS_OK)

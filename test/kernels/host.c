@@ -326,13 +326,32 @@ sort_all(counting *c)
 	if (status == GS_OK)
 		status = gs_top_k(engine, columns, 2, ITEMS, 100, (uint32_t *) out_keys, temp, 64 * ITEMS);
 	if (status == GS_OK)
-		status = gs_sort(engine, GS_U64, false, 0, 64, values, out_keys, 0, NULL, NULL, ITEMS, temp, 64 * ITEMS);
+		status = gs_sort(engine, &(gs_sort_request){.key = GS_U64, .keys = values, .out_keys = out_keys, .n = ITEMS},
+						 temp, 64 * ITEMS);
 	if (status == GS_OK)
-		status = gs_sort(engine, GS_U32, false, 0, 32, values, out_keys, 0, NULL, NULL, ITEMS, temp, 64 * ITEMS);
+		status = gs_sort(engine, &(gs_sort_request){.key = GS_U32, .keys = values, .out_keys = out_keys, .n = ITEMS},
+						 temp, 64 * ITEMS);
 	if (status == GS_OK)
-		status = gs_sort(engine, GS_F64, true, 0, 64, values, out_keys, 8, keys, out_values, ITEMS, temp, 64 * ITEMS);
+		status = gs_sort(engine,
+						 &(gs_sort_request){.key = GS_F64,
+											.desc = true,
+											.keys = values,
+											.out_keys = out_keys,
+											.value_width = 8,
+											.values = keys,
+											.out_values = out_values,
+											.n = ITEMS},
+						 temp, 64 * ITEMS);
 	if (status == GS_OK)
-		status = gs_merge_sort(engine, 8, values, out_keys, 8, keys, out_values, ITEMS, temp, 64 * ITEMS);
+		status = gs_merge_sort(engine,
+							   &(gs_sort_request){.key_bytes = 8,
+												  .keys = values,
+												  .out_keys = out_keys,
+												  .value_width = 8,
+												  .values = keys,
+												  .out_values = out_values,
+												  .n = ITEMS},
+							   temp, 64 * ITEMS);
 	if (engine != NULL)
 	{
 		gs_plan_free(engine, plan);

@@ -156,9 +156,26 @@ run_case(const merge_case *c)
 	}
 	put(&keys, k, key_bytes);
 	put(&values, v, value_bytes);
-	ok(c->runs ? gs_merge_runs(engine, c->key, keys.data, out.data, c->value, in_values, values_to, starts, c->runs,
-							   c->n, temp, bytes)
-			   : gs_merge_sort(engine, c->key, keys.data, out.data, c->value, in_values, values_to, c->n, temp, bytes),
+	ok(c->runs ? gs_merge_runs(engine,
+							   &(gs_sort_request){.key_bytes = c->key,
+												  .keys = keys.data,
+												  .out_keys = out.data,
+												  .value_width = c->value,
+												  .values = in_values,
+												  .out_values = values_to,
+												  .starts = starts,
+												  .parts = c->runs,
+												  .n = c->n},
+							   temp, bytes)
+			   : gs_merge_sort(engine,
+							   &(gs_sort_request){.key_bytes = c->key,
+												  .keys = keys.data,
+												  .out_keys = out.data,
+												  .value_width = c->value,
+												  .values = in_values,
+												  .out_values = values_to,
+												  .n = c->n},
+							   temp, bytes),
 	   c->runs ? "gs_merge_runs" : "gs_merge_sort");
 	expected(c->key, k, c->n, order);
 	check_array(c, "keys", fetch(&out, key_bytes, "keys"), k, c->key, order);
@@ -268,29 +285,43 @@ refused(void)
 	size_t bytes = gs_merge_sort_temp_bytes(engine, 8, 8, 100), more = gs_merge_runs_temp_bytes(engine, 8, 8, 100, 3);
 	char *temp = temp_of((bytes > more ? bytes : more) + 256);
 
-#define SORT(status, ...) check(gs_merge_sort(engine, __VA_ARGS__) == status, "gs_merge_sort(%s)", #__VA_ARGS__)
-#define RUNS(status, ...) check(gs_merge_runs(engine, __VA_ARGS__) == status, "gs_merge_runs(%s)", #__VA_ARGS__)
+#define SORT(status, temp, bytes, ...)                                                                                 \
+	check(gs_merge_sort(engine, &(gs_sort_request){__VA_ARGS__}, temp, bytes) == status, "gs_merge_sort(%s)",          \
+		  #__VA_ARGS__)
+#define RUNS(status, temp, bytes, ...)                                                                                 \
+	check(gs_merge_runs(engine, &(gs_sort_request){__VA_ARGS__}, temp, bytes) == status, "gs_merge_runs(%s)",          \
+		  #__VA_ARGS__)
 	group("arguments that are refused");
-	SORT(GS_INVALID, 0, a.data, b.data, 0, NULL, NULL, 100, temp, bytes);
-	SORT(GS_INVALID, 12, a.data, b.data, 0, NULL, NULL, 100, temp, bytes);
-	SORT(GS_INVALID, 40, a.data, b.data, 0, NULL, NULL, 10, temp, bytes);
-	SORT(GS_INVALID, 8, NULL, b.data, 0, NULL, NULL, 100, temp, bytes);
-	SORT(GS_INVALID, 8, a.data, NULL, 8, v.data, w.data, 100, temp, bytes);
-	SORT(GS_INVALID, 8, a.data, a.data, 0, NULL, NULL, 100, temp, bytes);
-	SORT(GS_INVALID, 8, a.data, (char *) a.data + 80, 0, NULL, NULL, 100, temp, bytes);
-	SORT(GS_INVALID, 8, (char *) a.data + 4, b.data, 0, NULL, NULL, 100, temp, bytes);
-	SORT(GS_INVALID, 8, a.data, b.data, 2, v.data, w.data, 100, temp, bytes);
-	SORT(GS_INVALID, 8, a.data, b.data, 8, NULL, w.data, 100, temp, bytes);
-	SORT(GS_INVALID, 8, a.data, b.data, 8, v.data, NULL, 100, temp, bytes);
-	SORT(GS_INVALID, 8, a.data, b.data, 8, v.data, v.data, 100, temp, bytes);
-	SORT(GS_INVALID, 8, a.data, b.data, 8, v.data, b.data, 100, temp, bytes);
-	SORT(GS_TOO_BIG, 8, a.data, b.data, 0, NULL, NULL, GS_MAX_SORT + 1, temp, bytes);
-	RUNS(GS_INVALID, 8, a.data, b.data, 0, NULL, NULL, NULL, 3, 100, temp, more);
-	RUNS(GS_INVALID, 8, a.data, b.data, 0, NULL, NULL, falls, 3, 100, temp, more);
-	RUNS(GS_INVALID, 8, a.data, b.data, 0, NULL, NULL, late, 3, 100, temp, more);
-	RUNS(GS_INVALID, 8, a.data, b.data, 0, NULL, NULL, starts, 3, 99, temp, more);
-	RUNS(GS_INVALID, 8, a.data, a.data, 0, NULL, NULL, starts, 3, 100, temp, more);
-	RUNS(GS_OK, 8, a.data, b.data, 0, NULL, NULL, starts, 0, 0, temp, more);
+	SORT(GS_INVALID, temp, bytes, .keys = a.data, .out_keys = b.data, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 12, .keys = a.data, .out_keys = b.data, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 40, .keys = a.data, .out_keys = b.data, .n = 10);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 8, .out_keys = b.data, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 8, .keys = a.data, .value_width = 8, .values = v.data,
+		 .out_values = w.data, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 8, .keys = a.data, .out_keys = a.data, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 8, .keys = a.data, .out_keys = (char *) a.data + 80, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 8, .keys = (char *) a.data + 4, .out_keys = b.data, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .value_width = 2,
+		 .values = v.data, .out_values = w.data, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .value_width = 8,
+		 .out_values = w.data, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .value_width = 8,
+		 .values = v.data, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .value_width = 8,
+		 .values = v.data, .out_values = v.data, .n = 100);
+	SORT(GS_INVALID, temp, bytes, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .value_width = 8,
+		 .values = v.data, .out_values = b.data, .n = 100);
+	SORT(GS_TOO_BIG, temp, bytes, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .n = GS_MAX_SORT + 1);
+	RUNS(GS_INVALID, temp, more, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .parts = 3, .n = 100);
+	RUNS(GS_INVALID, temp, more, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .starts = falls, .parts = 3,
+		 .n = 100);
+	RUNS(GS_INVALID, temp, more, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .starts = late, .parts = 3,
+		 .n = 100);
+	RUNS(GS_INVALID, temp, more, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .starts = starts, .parts = 3,
+		 .n = 99);
+	RUNS(GS_INVALID, temp, more, .key_bytes = 8, .keys = a.data, .out_keys = a.data, .starts = starts, .parts = 3,
+		 .n = 100);
+	RUNS(GS_OK, temp, more, .key_bytes = 8, .keys = a.data, .out_keys = b.data, .starts = starts);
 	drop(&a), drop(&b), drop(&v), drop(&w);
 }
 
@@ -336,7 +367,11 @@ large(uint64_t n, bool nearly)
 	for (uint64_t i = 0; i < n; i++)
 		k[i] = large_key(i, nearly);
 	ok(gs_upload(engine, keys, k, n * 8), "gs_upload");
-	ok(gs_merge_sort(engine, 8, keys, out, 4, NULL, order, n, temp, bytes), "gs_merge_sort");
+	ok(gs_merge_sort(engine,
+					 &(gs_sort_request){
+						 .key_bytes = 8, .keys = keys, .out_keys = out, .value_width = 4, .out_values = order, .n = n},
+					 temp, bytes),
+	   "gs_merge_sort");
 	ok(gs_download(engine, k, out, n * 8), "gs_download");
 	ok(gs_download(engine, o, order, n * 4), "gs_download");
 	ok(gs_sync(engine), "gs_sync");

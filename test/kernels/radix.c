@@ -118,8 +118,18 @@ run_case(const sort_case *c)
 	}
 	put(&keys, k, c->n * width);
 	put(&values, v, c->n * vw);
-	ok(gs_sort(engine, c->type, c->desc, c->begin, c->end, keys.data, out.data, vw, vw ? values.data : NULL,
-			   vw ? out_values.data : NULL, c->n, temp, bytes),
+	ok(gs_sort(engine,
+			   &(gs_sort_request){.key = c->type,
+								  .desc = c->desc,
+								  .begin_bit = c->begin,
+								  .end_bit = c->end,
+								  .keys = keys.data,
+								  .out_keys = out.data,
+								  .value_width = vw,
+								  .values = vw ? values.data : NULL,
+								  .out_values = vw ? out_values.data : NULL,
+								  .n = c->n},
+			   temp, bytes),
 	   "gs_sort");
 	expected(c, k, order);
 	check_array(c, "keys", fetch(&out, c->n * width, "keys"), k, width, order);
@@ -246,28 +256,39 @@ refused(void)
 	size_t bytes = gs_sort_temp_bytes(engine, GS_U32, 4, 1000);
 	char *temp = temp_of(bytes + 256);
 
-#define REFUSED(status, ...) check(gs_sort(engine, __VA_ARGS__) == status, "gs_sort(%s)", #__VA_ARGS__)
+#define REFUSED(status, temp, bytes, ...)                                                                              \
+	check(gs_sort(engine, &(gs_sort_request){__VA_ARGS__}, temp, bytes) == status, "gs_sort(%s)", #__VA_ARGS__)
 	group("arguments that are refused");
-	REFUSED(GS_INVALID, GS_U16, false, 0, 16, a.data, b.data, 0, NULL, NULL, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 33, a.data, b.data, 0, NULL, NULL, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 8, 8, a.data, b.data, 0, NULL, NULL, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, NULL, b.data, 0, NULL, NULL, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, NULL, 0, NULL, NULL, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, a.data, 0, NULL, NULL, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, (char *) a.data + 400, 0, NULL, NULL, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, (char *) a.data + 2, b.data, 0, NULL, NULL, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, NULL, w.data, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, NULL, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, a.data, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, b.data, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 2, v.data, w.data, 1000, temp, bytes);
-	REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 0, v.data, w.data, 1000, temp, bytes);
-	REFUSED(GS_TOO_BIG, GS_U32, false, 0, 32, a.data, b.data, 0, NULL, NULL, GS_MAX_SORT + 1, temp, bytes);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U16, .end_bit = 16, .keys = a.data, .out_keys = b.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .end_bit = 33, .keys = a.data, .out_keys = b.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .begin_bit = 8, .end_bit = 8, .keys = a.data, .out_keys = b.data,
+			.n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .out_keys = b.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .keys = a.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .keys = a.data, .out_keys = a.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .keys = a.data, .out_keys = (char *) a.data + 400, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .keys = (char *) a.data + 2, .out_keys = b.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .keys = a.data, .out_keys = b.data, .value_width = 4,
+			.out_values = w.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .keys = a.data, .out_keys = b.data, .value_width = 4,
+			.values = v.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .keys = a.data, .out_keys = b.data, .value_width = 4,
+			.values = v.data, .out_values = a.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .keys = a.data, .out_keys = b.data, .value_width = 4,
+			.values = v.data, .out_values = b.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .keys = a.data, .out_keys = b.data, .value_width = 2,
+			.values = v.data, .out_values = w.data, .n = 1000);
+	REFUSED(GS_INVALID, temp, bytes, .key = GS_U32, .keys = a.data, .out_keys = b.data, .values = v.data,
+			.out_values = w.data, .n = 1000);
+	REFUSED(GS_TOO_BIG, temp, bytes, .key = GS_U32, .keys = a.data, .out_keys = b.data, .n = GS_MAX_SORT + 1);
 	if (bytes > 0)
 	{
-		REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, w.data, 1000, temp, bytes - 1);
-		REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, w.data, 1000, temp + 8, bytes);
-		REFUSED(GS_INVALID, GS_U32, false, 0, 32, a.data, b.data, 4, v.data, w.data, 1000, NULL, bytes);
+		REFUSED(GS_INVALID, temp, bytes - 1, .key = GS_U32, .keys = a.data, .out_keys = b.data, .value_width = 4,
+				.values = v.data, .out_values = w.data, .n = 1000);
+		REFUSED(GS_INVALID, temp + 8, bytes, .key = GS_U32, .keys = a.data, .out_keys = b.data, .value_width = 4,
+				.values = v.data, .out_values = w.data, .n = 1000);
+		REFUSED(GS_INVALID, NULL, bytes, .key = GS_U32, .keys = a.data, .out_keys = b.data, .value_width = 4,
+				.values = v.data, .out_values = w.data, .n = 1000);
 	}
 	drop(&a), drop(&b), drop(&v), drop(&w);
 }
@@ -279,7 +300,8 @@ test_radix(void)
 	size_t bytes = gs_sort_temp_bytes(engine, GS_U32, 0, 1000);
 
 	/* the engine may not have it */
-	if (bytes == 0 && gs_sort(engine, GS_U32, false, 0, 32, a.data, b.data, 0, NULL, NULL, 1000, NULL, 0) == GS_INVALID)
+	if (bytes == 0 && gs_sort(engine, &(gs_sort_request){.key = GS_U32, .keys = a.data, .out_keys = b.data, .n = 1000},
+							  NULL, 0) == GS_INVALID)
 	{
 		drop(&a), drop(&b);
 		return;

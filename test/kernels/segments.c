@@ -148,8 +148,18 @@ run_case(const segments_case *c)
 	put(&keys, k, n * width);
 	put(&values, v, n * vw);
 	put(&offsets, starts, (segments + 1) * 8);
-	ok(gs_sort_segments(engine, type, desc, keys.data, out.data, vw, vw ? values.data : NULL,
-						vw ? out_values.data : NULL, n, offsets.data, segments, temp.data, bytes),
+	ok(gs_sort_segments(engine,
+						&(gs_sort_request){.key = type,
+										   .desc = desc,
+										   .keys = keys.data,
+										   .out_keys = out.data,
+										   .value_width = vw,
+										   .values = vw ? values.data : NULL,
+										   .out_values = vw ? out_values.data : NULL,
+										   .n = n,
+										   .starts = offsets.data,
+										   .parts = segments},
+						temp.data, bytes),
 	   "gs_sort_segments");
 	memset(order, 0, n * 4);
 	for (uint64_t s = 0; s < segments; s++)

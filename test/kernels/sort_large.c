@@ -85,7 +85,15 @@ sort_large(gs_type type, int shape, uint64_t n)
 	keys = repeated(pattern, width, n);
 	values = poisoned(n * 4), out = poisoned(n * width), out_values = poisoned(n * 4), temp = poisoned(bytes);
 	ok(gs_sequence(engine, GS_U32, values, n, 0, 1), "gs_sequence");
-	ok(gs_sort(engine, type, false, 0, 8 * (uint32_t) width, keys, out, 4, values, out_values, n, temp, bytes),
+	ok(gs_sort(engine,
+			   &(gs_sort_request){.key = type,
+								  .keys = keys,
+								  .out_keys = out,
+								  .value_width = 4,
+								  .values = values,
+								  .out_values = out_values,
+								  .n = n},
+			   temp, bytes),
 	   "gs_sort");
 	wrong = count_wrong(type, pattern, out, out_values, n);
 	check(wrong == 0, "%s, %s, n %llu: %llu wrong", type_name(type), shape_name[shape], (unsigned long long) n,
@@ -111,7 +119,7 @@ sort_keys_large(gs_type type, uint64_t n)
 		numbers[i] = key_number(type, pattern + i * width);
 	reference_order(numbers, PATTERN, order);
 	keys = repeated(pattern, width, n), out = poisoned(n * width), temp = poisoned(bytes);
-	ok(gs_sort(engine, type, false, 0, 8 * (uint32_t) width, keys, out, 0, NULL, NULL, n, temp, bytes), "gs_sort");
+	ok(gs_sort(engine, &(gs_sort_request){.key = type, .keys = keys, .out_keys = out, .n = n}, temp, bytes), "gs_sort");
 	for (uint64_t at = 0; at < n; at += PIECE)
 	{
 		uint64_t m = n - at < PIECE ? n - at : PIECE;

@@ -43,7 +43,7 @@ strxfrm_l(char *to, const char *from, size_t room, locale_t locale)
 #define TEXT(x) #x
 #define NAME(version) "ucol_getSortKey_" TEXT(version)
 
-/* Puts a byte behind the first level of a key, where there is room for it. */
+/* Puts a byte behind the primary weights of a key, where there is room for it. */
 static int32_t
 longer_first_level(uint8_t *key, int32_t bytes, int32_t room)
 {

@@ -20,8 +20,8 @@ ANALYZE s;
 -- what follows a key that tells nothing was not sorted by, and is no fault where it is out of order
 SELECT pg_temp.sorted_as('SELECT id FROM s ORDER BY ' || keys, forms, keys) FROM (VALUES
 	('a, id DESC', 'a: compared'),
-	('u COLLATE pg_temp.english, a, id DESC', 'first level, a: compared'),
-	('u COLLATE pg_temp.english, id DESC', 'first level'),
+	('u COLLATE pg_temp.english, a, id DESC', 'primary weights, a: compared'),
+	('u COLLATE pg_temp.english, id DESC', 'primary weights'),
 	('ts, name COLLATE pg_temp.english, id DESC', 'compared'),
 	('few, name COLLATE pg_temp.english, id DESC', 'dictionary'),
 	('name COLLATE pg_temp.english, ts', 'dictionary'),

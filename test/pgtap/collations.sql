@@ -28,7 +28,7 @@ BEGIN
 	IF exact THEN
 		RETURN NEXT doesnt_match(pg_temp.plan_of(query, 'ANALYZE, COSTS OFF'), 'Key Forms|Engine: PostgreSQL', wanted || ' is in byte order');
 	ELSE
-		RETURN NEXT pg_temp.sorted_as(query, '(dictionary|first level)', wanted);
+		RETURN NEXT pg_temp.sorted_as(query, '(dictionary|primary weights)', wanted);
 	END IF;
 	RETURN NEXT pg_temp.same_ids(query || ', id', query || ', id', wanted);
 END $$;

@@ -31,17 +31,17 @@ SELECT pg_temp.check_values('k', 'ARRAY[-id]', 'leading parts', 'all different')
 SELECT pg_temp.check_values('(SELECT id, ctid, ARRAY[id::text] AS a FROM k WHERE id < 3000) AS k', 'a', 'leading parts', 'all different, as text');
 SELECT pg_temp.check_values('(SELECT id, ctid, ARRAY[(id / 4 * 2 + id % 2) * 7919 % 20011] AS a FROM k) AS k', 'a', 'leading parts', 'more than 16384');
 CREATE TEMP TABLE large AS SELECT i AS id, repeat(md5((i * 7919 % 600)::text), 300) AS t FROM generate_series(1, 1500) AS i;
-SELECT pg_temp.check_values('large', 't COLLATE "en-x-icu"', 'first level', 'more than four megabytes');
+SELECT pg_temp.check_values('large', 't COLLATE "en-x-icu"', 'primary weights', 'more than four megabytes');
 SELECT pg_temp.check_values('large', 'ARRAY[t]', 'leading parts', 'of another type');
 -- in little memory sooner
 CREATE TEMP TABLE medium AS SELECT i AS id, repeat(md5((i * 7919 % 100)::text), 100) AS t FROM generate_series(1, 6000) AS i;
 ANALYZE medium;
 SELECT pg_temp.check_values('medium', 't COLLATE "en-x-icu"', 'dictionary', 'little');
 SET gpusort.work_mem = '1MB';
-SELECT pg_temp.check_values('medium', 't COLLATE "en-x-icu"', 'first level', 'more than an eighth of a megabyte');
+SELECT pg_temp.check_values('medium', 't COLLATE "en-x-icu"', 'primary weights', 'more than an eighth of a megabyte');
 RESET gpusort.work_mem;
 -- where few rows are expected, values have to come again soon
-SELECT pg_temp.check_values('(SELECT id, ctid, t FROM medium WHERE id <= 1500) AS few_rows', 't COLLATE "en-x-icu"', 'first level', 'no value twice in a small sort''s first ones');
+SELECT pg_temp.check_values('(SELECT id, ctid, t FROM medium WHERE id <= 1500) AS few_rows', 't COLLATE "en-x-icu"', 'primary weights', 'no value twice in a small sort''s first ones');
 CREATE TEMP TABLE late AS SELECT i AS id, CASE WHEN i <= 100000 THEN ARRAY[i % 1000] ELSE ARRAY[i, hashint4(i)] END AS a FROM generate_series(1, 130000) AS i;
 SELECT pg_temp.check_values('late', 'a', 'leading parts', 'that do not repeat after 100000 rows');
 
@@ -59,16 +59,17 @@ BEGIN
 	RETURN NEXT pg_temp.sorted_as(query, regexp_replace(forms, '(\w+):', '\W*\1[^,]*:', 'g'), keys);
 	RETURN NEXT pg_temp.same_ids(query, query || ', ctid', keys);
 END $$;
-SELECT pg_temp.check_towns(keys, forms) FROM (VALUES ('third', 'third: first level'), ('half', 'half: first level'), ('twice', 'twice: first level'), ('many', 'many: first level'),
-	('few', 'few: dictionary'), ('thousand', 'thousand: dictionary'), ('third half', 'third: first level, half: compared'), ('lines many', 'lines: first level, many: compared'),
-	('few thousand', 'few: dictionary, thousand: dictionary'), ('half thousand', 'half: first level, thousand: dictionary'),
-	('few many third', 'few: dictionary, many: first level, third: compared'), ('few thousand third', 'few: dictionary, thousand: dictionary, third: compared')) AS x (keys, forms);
+SELECT pg_temp.check_towns(keys, forms) FROM (VALUES ('third', 'third: primary weights'), ('half', 'half: primary weights'), ('twice', 'twice: primary weights'), ('many', 'many: primary weights'),
+	('few', 'few: dictionary'), ('thousand', 'thousand: dictionary'), ('third half', 'third: primary weights, half: compared'), ('lines many', 'lines: primary weights, many: compared'),
+	('few thousand', 'few: dictionary, thousand: dictionary'), ('half thousand', 'half: primary weights, thousand: dictionary'),
+	('few many third', 'few: dictionary, many: primary weights, third: compared'), ('few thousand third', 'few: dictionary, thousand: dictionary, third: compared')) AS x (keys, forms);
 
 -- Keys that were taken in while the first one had few values are put off again once it has many: they are compared where it ties.
 CREATE TEMP TABLE changing AS SELECT i AS id, md5((CASE WHEN i <= 2000 THEN i % 5 ELSE i END)::text) AS a, md5((CASE WHEN i <= 2000 THEN i % 7 ELSE -i END)::text) AS b,
 	md5((CASE WHEN i <= 2000 THEN i % 11 ELSE i * 3 END)::text) AS c FROM generate_series(1, 12000) AS i;
 ANALYZE changing;
-SELECT pg_temp.sorted_as(query, 'a\W[^,]*: first level, .*b\W[^,]*: compared, .*c\W[^,]*: compared', 'values that repeat no longer'), pg_temp.same_ids(query, query || ', ctid', 'values that repeat no longer')
+SELECT unnest(ARRAY[pg_temp.sorted_as(query, 'a\W[^,]*: primary weights, .*b\W[^,]*: compared, .*c\W[^,]*: compared', 'values that repeat no longer'),
+	pg_temp.same_ids(query, query || ', ctid', 'values that repeat no longer')])
 FROM (SELECT 'SELECT id FROM changing ORDER BY a COLLATE "und-x-icu", b COLLATE "und-x-icu", c COLLATE "und-x-icu"' AS query) AS q;
 
 -- Values that differ but compare equal share a number, so that the next key decides.

@@ -31,7 +31,7 @@ BEGIN
 		query := format('SELECT id FROM w ORDER BY t COLLATE pg_temp.%I', name);
 		label := format('%s %s, deterministic %s', locale, rules, label);
 		IF label LIKE '%true' THEN
-			RETURN NEXT pg_temp.sorted_as(query, 'first level', label);
+			RETURN NEXT pg_temp.sorted_as(query, 'primary weights', label);
 		END IF;
 		RETURN NEXT pg_temp.same_ids(query || ' DESC', query || ' DESC, ctid', label || ' DESC');
 		RETURN NEXT pg_temp.same_ids(query || ', id % 5, id DESC', query || ', id % 5, id DESC', label || ' and more keys');

@@ -75,7 +75,7 @@ cut('runs', "SET gpusort.work_mem = '4MB'", 'SELECT * FROM t ORDER BY k OFFSET 1
 cut('many runs', "SET gpusort.work_mem = '1MB'", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
 cut('checked', "SET gpusort.work_mem = '1GB'; SET gpusort.verify = full", 'SELECT * FROM t ORDER BY k OFFSET 10000000');
 
-# sorts by comparison: of everything, and of rows that first-level keys leave tied
+# sorts by comparison: of everything, and of rows that primary weights leave tied
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE c AS SELECT ARRAY[k] a, chr(97 + (i % 2)::int) || repeat('-', (i % 7)::int) || (i % 50) || repeat('/',
 	(i / 7 % 5)::int) || (i / 50 % 3) s FROM t LIMIT 200000;

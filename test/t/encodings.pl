@@ -66,7 +66,7 @@ SKIP:
 	my $bytes =
 		q('a', 'A', 'b', 'B', '-', ' ', 'e', 'z', '\xc3a9', '\xc3a4', '\xc39f', '\xe4b8ad', '\xe69687', '\xcc81');
 	skip 'no en_US.UTF-8', 1 unless make_database('english', "ENCODING 'UTF8' LOCALE 'en_US.UTF-8'", $bytes);
-	check('english', '', 'first level');
+	check('english', '', 'primary weights');
 	$node->safe_psql('english', q(CREATE COLLATION same (locale = 'en_US.UTF-8')));
 	is( $node->safe_psql('english', 'SELECT array_agg(i) FROM (SELECT i FROM t ORDER BY s) x'),
 		$node->safe_psql('english', 'SELECT array_agg(i) FROM (SELECT i FROM t ORDER BY s COLLATE same) x'),
@@ -76,8 +76,8 @@ SKIP:
 {
 	my $bytes = q('a', 'A', 'b', 'B', '-', ' ', 'e', 'z', '\xe9', '\xe4', '\xdf', '\xc4', '\xa0', '\xff', '\x81');
 	skip 'no en_US.ISO-8859-1', 1 unless make_database('latin1', "ENCODING 'LATIN1' LOCALE 'en_US.ISO-8859-1'", $bytes);
-	check('latin1', '', 'first level');
-	check('latin1', 'COLLATE "de-x-icu"', 'first level') if $with_icu;
+	check('latin1', '', 'primary weights');
+	check('latin1', 'COLLATE "de-x-icu"', 'primary weights') if $with_icu;
 }
 # the builtin provider compares bytes, whatever the C library's locale is; PG_UNICODE_FAST came later than C.UTF-8
 foreach my $locale (qw(C C.UTF-8 PG_UNICODE_FAST))
@@ -87,7 +87,7 @@ foreach my $locale (qw(C C.UTF-8 PG_UNICODE_FAST))
 	next unless make_database($name,
 		"ENCODING 'UTF8' LOCALE 'en_US.UTF-8' LOCALE_PROVIDER builtin BUILTIN_LOCALE '$locale'", $bytes);
 	check($name, '');
-	check($name, 'COLLATE "en-x-icu"', 'first level') if $with_icu;
+	check($name, 'COLLATE "en-x-icu"', 'primary weights') if $with_icu;
 }
 SKIP:
 {
@@ -99,7 +99,7 @@ SKIP:
 	foreach my $collation (split /\n/, $node->safe_psql('ascii',
 		q(SELECT collname FROM pg_collation WHERE collname IN ('latin', 'utf8'))))
 	{
-		check('ascii', "COLLATE $collation", '(first level|compared)');
+		check('ascii', "COLLATE $collation", '(primary weights|compared)');
 	}
 }
 SKIP:
@@ -108,14 +108,14 @@ SKIP:
 	# an encoding some of whose bytes are no characters, which gpusort must sort as the server does
 	make_database('hebrew', "ENCODING 'ISO_8859_8' LOCALE 'C'",
 		q('a', 'B', '-', '\xe0', '\xfa', '\xa1', '\xbf', '\xff'));
-	check('hebrew', 'COLLATE "he-x-icu"', 'first level');
+	check('hebrew', 'COLLATE "he-x-icu"', 'primary weights');
 	make_database('eucjp', "ENCODING 'EUC_JP' LOCALE 'C'",
 		q('a', 'B', '-', '\xa4a2', '\xa4ab', '\xa5ab', '\xc6fc', '\xcbdc', '\x8eb1'));
-	check('eucjp', 'COLLATE "ja-x-icu"', 'first level');
+	check('eucjp', 'COLLATE "ja-x-icu"', 'primary weights');
 	if (make_database('danish', "ENCODING 'UTF8' LOCALE 'C.UTF-8' LOCALE_PROVIDER icu ICU_LOCALE 'da'",
 		q('a', 'A', '\xc3a5', 'z', '\xc3a6', '-', 'b')))
 	{
-		check('danish', '', 'first level');
+		check('danish', '', 'primary weights');
 	}
 }
 $node->stop;

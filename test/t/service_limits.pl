@@ -118,7 +118,7 @@ service_with($node, '');
 $session = $node->background_psql('postgres');
 $session->query_safe('SET gpusort.engine = gpu; BEGIN');
 $session->query_safe("DECLARE c$_ CURSOR FOR SELECT i FROM t ORDER BY k; FETCH 1 c$_") foreach 1 .. 3;
-is(counted($node, 'share of gpusort.pinned_memory is used up'), 1, 'no ring for the third');
+is(counted($node, 'quota of gpusort.pinned_memory is used up'), 1, 'no ring for the third');
 is($session->query_safe('FETCH 1 c3'), $session->query_safe('FETCH 1 c1'), 'which sorts all the same');
 $session->query_safe('COMMIT');
 
@@ -137,7 +137,7 @@ FETCH 1 c;
 COMMIT;
 SQL
 unlink "$folder/fault" or die "$folder/fault: $!";
-is(counted($node, 'share of gpusort.pinned_memory is used up'), 1, 'no memory of its own is not for want of a ring');
+is(counted($node, 'quota of gpusort.pinned_memory is used up'), 1, 'no memory of its own is not for want of a ring');
 is(counted($node, 'out of device memory'), 1, 'and is counted as such');
 $session->quit;
 

@@ -14,7 +14,7 @@ my $node = service_node('shares', '', "gpusort.pinned_memory = 160MB\ngpusort.ve
 make_table($node, 20000);
 my $right = digest($node, 'cpu');
 my $used_up = 'gpusort.pinned_memory is used up';
-my $share = 'share of gpusort.pinned_memory is used up';
+my $share = 'quota of gpusort.pinned_memory is used up';
 my $sort = "SELECT md5(string_agg(i::text, ',')) FROM (SELECT i FROM t ORDER BY k) x";
 
 # A session in a transaction, of a role, with so many sorts open.

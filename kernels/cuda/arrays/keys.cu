@@ -28,9 +28,9 @@ struct keys_layout
 
 /* Returns whether pairs are one word between the first pass and the last. */
 static bool
-one_word(const gs_sort_items *t)
+one_word(const gs_sort_request *r)
 {
-	return t->key_bytes == 4 && t->value_width == 4;
+	return r->key_bytes == 4 && r->value_width == 4;
 }
 
 /*
@@ -158,7 +158,7 @@ schedule_kernel(gs_keys_plan plan, gs_schedule_stage stage, const u32 *gate)
 struct keys_sort
 {
 	gs_cuda_engine *e;
-	const gs_sort_items *items;
+	const gs_sort_request *r;
 	keys_layout at;
 	u8 *temp;
 	gs_keys_plan plan;
@@ -177,17 +177,17 @@ aligned(const void *a, const void *b)
 static gs_radix_args
 pass_args(const keys_sort *s, u32 p)
 {
-	const gs_sort_items *t = s->items;
-	u64 tiles = tiles_of(s->e, t->key_bytes, t->value_width, t->n);
+	const gs_sort_request *r = s->r;
+	u64 tiles = tiles_of(s->e, r->key_bytes, r->value_width, r->n);
 	gs_radix_args a = {};
 
-	a.n = t->n;
+	a.n = r->n;
 	a.shift = s->begin + s->plan.at[p];
 	a.mask = (1u << s->widths[p]) - 1;
 	a.flip = (u32) (s->plan.flip >> a.shift) & a.mask;
 	a.key_flip = s->plan.flip;
-	a.prefetch = s->e->properties.major >= 9 && aligned(t->keys, t->out_keys);
-	a.prefetch_values = s->e->properties.major >= 9 && aligned(t->values, t->out_values);
+	a.prefetch = s->e->properties.major >= 9 && aligned(r->keys, r->out_keys);
+	a.prefetch_values = s->e->properties.major >= 9 && aligned(r->values, r->out_values);
 	a.counts = s->plan.counts + p * GS_PLACE;
 	a.next_bases = (u32 *) (s->temp + s->at.bases);
 	a.status = (u32 *) (s->temp + s->at.status) + (p * tiles << GS_KEY_BITS);
@@ -201,18 +201,18 @@ count_digits(const keys_sort *s, u32 first, const u32 *gate, u32 gate_open)
 {
 	const u32 digits = s->plan.digits - first;
 	gs_radix_counting c = {
-		s->items->keys, s->items->n, {}, s->begin + s->plan.at[first], digits, {}, s->plan.counts + first * GS_PLACE,
-		gate,			gate_open};
+		s->r->keys, s->r->n,  {}, s->begin + s->plan.at[first], digits, {}, s->plan.counts + first * GS_PLACE,
+		gate,		gate_open};
 
 	memcpy(c.widths, s->widths + first, digits * sizeof(u32));
-	return gs_radix_count_keys(s->e, s->items->key_bytes, s->plan.floats, c);
+	return gs_radix_count_keys(s->e, s->r->key_bytes, s->plan.floats, c);
 }
 
 /* Makes the schedule and enqueues the passes.  gate: skipped while it is 0. */
 static gs_status
 run_passes(const keys_sort *s, gs_schedule_stage stage, const u32 *gate)
 {
-	const gs_sort_items *t = s->items;
+	const gs_sort_request *r = s->r;
 
 	schedule_kernel<<<1, 1 << GS_KEY_BITS, 0, s->e->stream>>>(s->plan, stage, gate);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
@@ -221,13 +221,13 @@ run_passes(const keys_sort *s, gs_schedule_stage stage, const u32 *gate)
 		gs_radix_args a = pass_args(s, p);
 
 		a.step = s->plan.steps + p;
-		a.keys_at[0] = (void *) t->keys;
+		a.keys_at[0] = (void *) r->keys;
 		a.keys_at[1] = s->temp + s->at.keys;
-		a.keys_at[2] = t->out_keys;
-		a.values_at[0] = (void *) t->values;
+		a.keys_at[2] = r->out_keys;
+		a.values_at[0] = (void *) r->values;
 		a.values_at[1] = s->temp + s->at.values;
-		a.values_at[2] = t->out_values;
-		GS_TRY(gs_radix_pass_keys(s->e, t->key_bytes, t->value_width, s->plan.floats, a));
+		a.values_at[2] = r->out_values;
+		GS_TRY(gs_radix_pass_keys(s->e, r->key_bytes, r->value_width, s->plan.floats, a));
 	}
 	return GS_OK;
 }
@@ -239,17 +239,17 @@ run_passes(const keys_sort *s, gs_schedule_stage stage, const u32 *gate)
 static gs_status
 run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 gate_open)
 {
-	const gs_sort_items *t = s->items;
+	const gs_sort_request *r = s->r;
 	void *words[2] = {s->temp + s->at.keys, s->temp + s->at.values};
 	gs_radix_args a = pass_args(s, p);
 
 	if (!s->plan.floats)
 		a.shift += 32;
 	a.key_flip <<= 32;
-	a.in = done == 0 ? t->keys : words[(done + 1) & 1];
-	a.values = t->values;
-	a.out = last ? t->out_keys : words[done & 1];
-	a.out_values = t->out_values;
+	a.in = done == 0 ? r->keys : words[(done + 1) & 1];
+	a.values = r->values;
+	a.out = last ? r->out_keys : words[done & 1];
+	a.out_values = r->out_values;
 	a.gate = gate;
 	a.gate_open = gate_open;
 	if (done != 0)
@@ -264,28 +264,28 @@ run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 g
 static gs_status
 run_buckets(const keys_sort *s)
 {
-	const gs_sort_items *t = s->items;
+	const gs_sort_request *r = s->r;
 	const u32 first = s->plan.digits - GS_BUCKET_DIGITS;
 	u32 *again = &s->plan.schedule->again;
 
-	GS_TRY(gs_keys_buckets_sample(s->e, s->plan, t, s->temp + s->at.keys));
+	GS_TRY(gs_keys_buckets_sample(s->e, s->plan, r, s->temp + s->at.keys));
 	GS_TRY(count_digits(s, first, again, 0));
 	for (u32 p = first; p < s->plan.digits; p++)
 	{
 		gs_radix_args a = pass_args(s, p);
 
-		if (one_word(t))
+		if (one_word(r))
 		{
 			GS_TRY(run_pairs(s, p, p - first, false, again, 0));
 			continue;
 		}
-		a.in = p == first ? t->keys : t->out_keys;
-		a.out = p == first ? t->out_keys : s->temp + s->at.keys;
+		a.in = p == first ? r->keys : r->out_keys;
+		a.out = p == first ? r->out_keys : s->temp + s->at.keys;
 		a.gate = again;
 		GS_TRY(gs_radix_pass_keys(s->e, 4, 0, false, a));
 	}
 	GS_TRY(
-		gs_keys_buckets(s->e, s->plan, t, s->temp + (one_word(t) ? s->at.values : s->at.keys), s->temp + s->at.parts));
+		gs_keys_buckets(s->e, s->plan, r, s->temp + (one_word(r) ? s->at.values : s->at.keys), s->temp + s->at.parts));
 	return gs_radix_clear(s->e, s->temp + s->at.counts, s->at.bases - s->at.counts, again, 1);
 }
 
@@ -294,38 +294,37 @@ run_buckets(const keys_sort *s)
  * needed return at once (gate).
  */
 gs_status
-gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit, uint32_t end_bit,
-				  const gs_sort_items *items, void *temp)
+gs_cuda_sort_keys(gs_engine *engine, const gs_sort_request *r, void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	keys_sort s = {e, items, layout_of(e, items->key_bytes, items->value_width, items->n), (u8 *) temp};
-	const gs_column_spec spec = {key, desc};
+	keys_sort s = {e, r, layout_of(e, r->key_bytes, r->value_width, r->n), (u8 *) temp};
+	const gs_column_spec spec = {r->key, r->desc};
 	u32 *gate = NULL; /* all digits are sorted only if this is set */
 	bool leading;
 
 	cudaSetDevice(e->device);
-	s.begin = begin_bit;
-	s.plan.n = items->n;
+	s.begin = r->begin_bit;
+	s.plan.n = r->n;
 	s.plan.counts = (u32 *) (s.temp + s.at.counts);
 	s.plan.schedule = (gs_keys_schedule *) (s.temp + s.at.schedule);
 	s.plan.steps = (gs_radix_step *) (s.temp + s.at.steps);
-	s.plan.floats = gs_type_is_float(key);
+	s.plan.floats = gs_type_is_float(r->key);
 	s.plan.flip = gs_order_flip(&spec);
-	s.plan.begin = begin_bit;
-	s.plan.mask = gs_mask(end_bit - begin_bit);
-	s.plan.digits = gs_radix_digits(end_bit - begin_bit, GS_KEY_BITS, s.widths);
+	s.plan.begin = r->begin_bit;
+	s.plan.mask = gs_mask(r->end_bit - r->begin_bit);
+	s.plan.digits = gs_radix_digits(r->end_bit - r->begin_bit, GS_KEY_BITS, s.widths);
 	for (u32 p = 1; p < s.plan.digits; p++)
 		s.plan.at[p] = s.plan.at[p - 1] + s.widths[p - 1];
-	leading = items->key_bytes == 8 && items->n >= GS_LEADING_ROWS && s.plan.digits > GS_LEADING_LEAST + 1;
+	leading = r->key_bytes == 8 && r->n >= GS_LEADING_ROWS && s.plan.digits > GS_LEADING_LEAST + 1;
 
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(s.temp, 0, s.at.bases, e->stream)));
-	if (gs_keys_buckets_may(e, s.plan, items))
+	if (gs_keys_buckets_may(e, s.plan, r))
 	{
 		GS_TRY(run_buckets(&s));
 		gate = &s.plan.schedule->again;
 	}
 	GS_TRY(count_digits(&s, 0, gate, 1));
-	if (one_word(items))
+	if (one_word(r))
 	{
 		for (u32 p = 0; p < s.plan.digits; p++)
 			GS_TRY(run_pairs(&s, p, p, p + 1 == s.plan.digits, gate, 1));
@@ -337,12 +336,12 @@ gs_cuda_sort_keys(gs_engine *engine, gs_type key, bool desc, uint32_t begin_bit,
 
 		GS_TRY(gs_cuda_status(cudaMemsetAsync(tables, 0, GS_SAMPLE_TABLES, e->stream)));
 		schedule_kernel<<<1, 1 << GS_KEY_BITS, 0, e->stream>>>(s.plan, GS_SCHEDULE_SAMPLE, NULL);
-		GS_TRY(gs_leading_sample(e, s.plan, (const u64 *) items->keys, (u64 *) tables));
+		GS_TRY(gs_leading_sample(e, s.plan, (const u64 *) r->keys, (u64 *) tables));
 	}
 	GS_TRY(run_passes(&s, leading ? GS_SCHEDULE_CHOOSE : GS_SCHEDULE_ALL, gate));
 	if (!leading)
 		return GS_OK;
-	GS_TRY(gs_leading_finish(e, s.plan, items, (u32 *) (s.temp + s.at.keys)));
+	GS_TRY(gs_leading_finish(e, s.plan, r, (u32 *) (s.temp + s.at.keys)));
 	gate = &s.plan.schedule->again;
 	GS_TRY(gs_radix_clear(e, s.temp + s.at.tickets, s.at.bases - s.at.tickets, gate, 1));
 	return run_passes(&s, GS_SCHEDULE_ALL, gate);

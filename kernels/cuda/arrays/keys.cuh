@@ -56,11 +56,11 @@ enum gs_schedule_stage
 };
 
 gs_status gs_leading_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const u64 *keys, u64 *tables);
-gs_status gs_leading_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, u32 *list);
-bool gs_keys_buckets_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items);
+gs_status gs_leading_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_request *r, u32 *list);
+bool gs_keys_buckets_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_request *r);
 size_t gs_keys_buckets_temp(size_t key_bytes, size_t value_width, u64 n);
-gs_status gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, void *tables);
-gs_status gs_keys_buckets(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in,
-						 void *temp);
+gs_status gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_request *r, void *tables);
+gs_status gs_keys_buckets(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_request *r, const void *in,
+						  void *temp);
 
 #endif

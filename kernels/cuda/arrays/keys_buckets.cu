@@ -29,22 +29,22 @@ force_of(const gs_cuda_engine *e)
 
 /* Returns the kind of words that keys are converted to. */
 static gs_part_words
-words_of(const gs_cuda_engine *e, const gs_sort_items *items)
+words_of(const gs_cuda_engine *e, const gs_sort_request *r)
 {
-	if (items->value_width == 0)
+	if (r->value_width == 0)
 		return GS_PART_CODES;
-	return items->n >= NEAR || force_of(e) == 3 ? GS_PART_NEAR : GS_PART_FAR;
+	return r->n >= NEAR || force_of(e) == 3 ? GS_PART_NEAR : GS_PART_FAR;
 }
 
 /* Returns whether the method applies: complete keys, with short buckets if keys are spread evenly. */
 bool
-gs_keys_buckets_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items)
+gs_keys_buckets_may(const gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_request *r)
 {
 	const u32 force = force_of(e);
 
-	return items->key_bytes == 4 && !plan.floats && (items->value_width == 0 || items->value_width == 4) &&
-		   plan.mask == gs_mask(32) && force != 1 && items->n >= (force != 0 ? GS_BUCKETS_FORCED : GS_BUCKETS_LEAST) &&
-		   items->n + items->n / 8 <= (u64) gs_part_longest(e, words_of(e, items)) << BUCKET;
+	return r->key_bytes == 4 && !plan.floats && (r->value_width == 0 || r->value_width == 4) &&
+		   plan.mask == gs_mask(32) && force != 1 && r->n >= (force != 0 ? GS_BUCKETS_FORCED : GS_BUCKETS_LEAST) &&
+		   r->n + r->n / 8 <= (u64) gs_part_longest(e, words_of(e, r)) << BUCKET;
 }
 
 /* Returns the memory for the lists of parts: at most one per bucket, and the large ones that this many items allow. */
@@ -112,13 +112,19 @@ static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_con
 
 /* Samples the keys and decides.  tables: memory for it. */
 gs_status
-gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, void *tables)
+gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_request *r, void *tables)
 {
-	const u64 n = items->n, sample = GS_SAMPLE;
-	const u64 crowd = gs_part_longest(e, words_of(e, items)) * sample / n * 7 / 8,
+	const u64 n = r->n, sample = GS_SAMPLE;
+	const u64 crowd = gs_part_longest(e, words_of(e, r)) * sample / n * 7 / 8,
 			  close = GS_PART_CROWD * sample * sample / (2 * n);
-	sample_args a = {plan, (const u32 *) items->keys, (u32 *) tables, (u32 *) tables + (1 << BUCKET), 33 - gs_bits(n),
-					 words_of(e, items) != GS_PART_CODES, ~0u, ~0u};
+	sample_args a = {plan,
+					 (const u32 *) r->keys,
+					 (u32 *) tables,
+					 (u32 *) tables + (1 << BUCKET),
+					 33 - gs_bits(n),
+					 words_of(e, r) != GS_PART_CODES,
+					 ~0u,
+					 ~0u};
 
 	static_assert(GS_BUCKETS_FORCED * sizeof(u32) >= (sizeof(u32) << BUCKET) + (sizeof(u32) << GS_SAMPLE_BITS),
 				  "tables lie where keys go later");
@@ -194,17 +200,17 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
  * gs_keys_buckets_temp() bytes.
  */
 gs_status
-gs_keys_buckets(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, const void *in, void *temp)
+gs_keys_buckets(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_request *r, const void *in, void *temp)
 {
-	const gs_part_words words = words_of(e, items);
+	const gs_part_words words = words_of(e, r);
 	const u32 room = gs_part_room(*e->tuning, words, false), longest = gs_part_longest(e, words),
 			  each = GS_PART_BUCKETS;
-	const bool pairs = items->value_width != 0;
+	const bool pairs = r->value_width != 0;
 	const gs_parts parts = {{(gs_part *) temp, (gs_part *) temp + (1 << BUCKET)}, plan.schedule->listed_parts};
 	const u32 levels = words == GS_PART_NEAR ? 32 - BUCKET - gs_part_place_bits(*e->tuning, words, false) : 8;
 	const buckets_args b = {plan, (const u32 *) in + pairs, pairs ? 2u : 1u, levels, room, longest, parts};
-	const gs_parts_args a = {in,	items->out_keys,  pairs ? items->out_values : NULL, plan.flip, plan.floats,
-							 parts, &plan.schedule->again};
+	const gs_parts_args a = {in,		  r->out_keys, pairs ? r->out_values : NULL, plan.flip,
+							 plan.floats, parts,	   &plan.schedule->again};
 	/* at most one per bucket, and few large ones */
 	const u32 small = 1 << BUCKET, large = longest > room ? (u32) e->properties.multiProcessorCount : 0;
 

@@ -186,16 +186,16 @@ gs_leading_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const u64 *keys, 
 
 /* Sorts what the leading digits left.  list: room for n / 2 positions. */
 gs_status
-gs_leading_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_items *items, u32 *list)
+gs_leading_finish(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_request *r, u32 *list)
 {
-	u64 *keys = (u64 *) items->out_keys;
+	u64 *keys = (u64 *) r->out_keys;
 	int blocks = e->properties.multiProcessorCount * 8;
 
 	falls_kernel<<<blocks, THREADS, 0, e->stream>>>(plan, keys, list, (u32) (plan.n / 2));
 	groups_kernel<<<blocks, THREADS, 0, e->stream>>>(plan, keys, list);
-	if (items->value_width == 8)
-		groups_sort_kernel<<<blocks, THREADS, 0, e->stream>>>(plan, keys, (u64 *) items->out_values, list);
+	if (r->value_width == 8)
+		groups_sort_kernel<<<blocks, THREADS, 0, e->stream>>>(plan, keys, (u64 *) r->out_values, list);
 	else
-		groups_sort_kernel<<<blocks, THREADS, 0, e->stream>>>(plan, keys, (u32 *) items->out_values, list);
+		groups_sort_kernel<<<blocks, THREADS, 0, e->stream>>>(plan, keys, (u32 *) r->out_values, list);
 	return gs_cuda_status(cudaGetLastError());
 }

@@ -48,10 +48,9 @@ gs_cuda_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t 
 
 /* Implements gs_merge_sort.  Not used by queries. */
 gs_status
-gs_cuda_merge_sort(gs_engine *engine, const gs_sort_items *items, void *temp)
+gs_cuda_merge_sort(gs_engine *engine, const gs_sort_request *r, void *temp)
 {
-	return gs_merge_sort_with((gs_cuda_engine *) engine, choose(engine, items->key_bytes, items->value_width), items,
-							  temp);
+	return gs_merge_sort_with((gs_cuda_engine *) engine, choose(engine, r->key_bytes, r->value_width), r, temp);
 }
 
 /* Returns the memory for a merge of this many runs of any lengths. */
@@ -63,8 +62,7 @@ gs_cuda_merge_runs_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t 
 
 /* Implements gs_merge_runs.  On a GPU not used by queries. */
 gs_status
-gs_cuda_merge_runs(gs_engine *engine, const gs_sort_items *items, const uint64_t *starts, uint64_t runs, void *temp)
+gs_cuda_merge_runs(gs_engine *engine, const gs_sort_request *r, void *temp)
 {
-	return gs_merge_runs_with((gs_cuda_engine *) engine, choose(engine, items->key_bytes, items->value_width), items,
-							  starts, runs, temp);
+	return gs_merge_runs_with((gs_cuda_engine *) engine, choose(engine, r->key_bytes, r->value_width), r, temp);
 }

@@ -122,28 +122,28 @@ gs_merge_pass(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_merge_args 
 
 /* Makes the next pass read what this one wrote, and write to the other buffer. */
 static inline void
-gs_merge_swap_buffers(gs_merge_args *a, const gs_merge_temp &t, const gs_sort_items *items)
+gs_merge_swap_buffers(gs_merge_args *a, const gs_merge_temp &t, const gs_sort_request *r)
 {
 	bool to_temp = a->out_keys != t.keys;
 
 	a->keys = a->out_keys;
 	a->values = a->out_values;
-	a->out_keys = to_temp ? t.keys : (u8 *) items->out_keys;
-	a->out_values = to_temp ? t.values : (u8 *) items->out_values;
+	a->out_keys = to_temp ? t.keys : (u8 *) r->out_keys;
+	a->out_values = to_temp ? t.values : (u8 *) r->out_values;
 }
 
 /* Returns the arguments of the first pass, which reads the caller's items.  Later ones alternate between buffers. */
 static inline gs_merge_args
-gs_merge_begin(const gs_sort_items *items, const gs_merge_temp &t, bool to_temp)
+gs_merge_begin(const gs_sort_request *r, const gs_merge_temp &t, bool to_temp)
 {
 	gs_merge_args a = {};
 
-	a.keys = (const u8 *) items->keys;
-	a.values = (const u8 *) items->values;
-	a.out_keys = to_temp ? t.keys : (u8 *) items->out_keys;
-	a.out_values = to_temp ? t.values : (u8 *) items->out_values;
-	a.n = items->n;
-	a.value_width = (u32) items->value_width;
+	a.keys = (const u8 *) r->keys;
+	a.values = (const u8 *) r->values;
+	a.out_keys = to_temp ? t.keys : (u8 *) r->out_keys;
+	a.out_values = to_temp ? t.values : (u8 *) r->out_values;
+	a.n = r->n;
+	a.value_width = (u32) r->value_width;
 	return a;
 }
 
@@ -169,13 +169,13 @@ gs_merge_sort_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u6
 
 /* Sorts: tiles first, then passes that merge their runs, the last of which ends in the caller's arrays. */
 static inline gs_status
-gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_items *items, void *temp)
+gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_request *r, void *temp)
 {
-	const size_t key = items->key_bytes, shared = gs_merge_shared(k.shape, items->value_width);
-	u64 length = (u64) k.shape.threads * k.shape.items, blocks = gs_ceil_div(items->n, length);
+	const size_t key = r->key_bytes, shared = gs_merge_shared(k.shape, r->value_width);
+	u64 length = (u64) k.shape.threads * k.shape.items, blocks = gs_ceil_div(r->n, length);
 	gs_merge_passes plan(blocks);
-	gs_merge_temp t = gs_merge_layout(temp, key, items->value_width, items->n, 0, 0); /* cuts come last */
-	gs_merge_args a = gs_merge_begin(items, t, false);
+	gs_merge_temp t = gs_merge_layout(temp, key, r->value_width, r->n, 0, 0); /* cuts come last */
+	gs_merge_args a = gs_merge_begin(r, t, false);
 
 	cudaSetDevice(e->device);
 	if (blocks > 1)
@@ -197,7 +197,7 @@ gs_merge_sort_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_i
 	a.cuts = t.cuts;
 	for (u32 p = 0; p < plan.passes; p++)
 	{
-		gs_merge_swap_buffers(&a, t, items);
+		gs_merge_swap_buffers(&a, t, r);
 		gs_merge_even(k, &a, plan.ways(p), length);
 		GS_TRY(gs_merge_pass(e, k, a));
 		length *= a.ways;
@@ -264,30 +264,29 @@ gs_merge_runs_temp(const gs_merge_kernels &k, size_t key, size_t value_width, u6
 
 /* Merges the caller's runs.  Leaves out empty ones first, so that they cost no pass. */
 static inline gs_status
-gs_merge_runs_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_items *items, const u64 *starts,
-				   u64 runs, void *temp)
+gs_merge_runs_with(gs_cuda_engine *e, const gs_merge_kernels &k, const gs_sort_request *r, void *temp)
 {
-	const size_t key = items->key_bytes;
-	u64 some = 0, cuts = (items->n / gs_merge_tile_items(k, GS_MERGE_WAYS) + 1) * GS_MERGE_WAYS + runs;
+	const size_t key = r->key_bytes;
+	u64 some = 0, cuts = (r->n / gs_merge_tile_items(k, GS_MERGE_WAYS) + 1) * GS_MERGE_WAYS + r->parts;
 	gs_merge_temp t =
-		gs_merge_layout(temp, key, items->value_width, gs_merge_passes(runs).passes > 1 ? items->n : 0, cuts, 0);
+		gs_merge_layout(temp, key, r->value_width, gs_merge_passes(r->parts).passes > 1 ? r->n : 0, cuts, 0);
 
-	for (u64 r = 0; r < runs; r++)
-		some += starts[r] != starts[r + 1];
+	for (u64 run = 0; run < r->parts; run++)
+		some += r->starts[run] != r->starts[run + 1];
 
 	gs_merge_passes plan(some);
-	gs_merge_args a = gs_merge_begin(items, t, plan.passes > 0 && plan.passes % 2 == 0);
+	gs_merge_args a = gs_merge_begin(r, t, plan.passes > 0 && plan.passes % 2 == 0);
 
 	cudaSetDevice(e->device);
 	if (plan.passes == 0)
 		return gs_merge_launch(e, k.move, a, 8 * (u64) e->properties.multiProcessorCount, 256, 0);
-	GS_TRY(gs_merge_put_starts(e, starts, runs, t.starts));
+	GS_TRY(gs_merge_put_starts(e, r->starts, r->parts, t.starts));
 	a.starts = t.starts;
 	a.cuts = t.cuts;
 	for (u64 p = 0, step = 1; p < plan.passes; p++, step *= a.ways)
 	{
 		if (p > 0)
-			gs_merge_swap_buffers(&a, t, items);
+			gs_merge_swap_buffers(&a, t, r);
 		gs_merge_listed(k, &a, plan.ways((u32) p), some, step);
 		GS_TRY(gs_merge_pass(e, k, a));
 	}

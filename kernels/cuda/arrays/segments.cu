@@ -135,23 +135,22 @@ gs_cuda_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, 
 
 /* Sorts giant segments one by one, in the same memory. */
 static gs_status
-sort_giants(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const gs_segments_found *found,
-			void *temp)
+sort_giants(gs_engine *engine, const gs_sort_request *r, const gs_segments_found *found, void *temp)
 {
 	for (u32 g = 0; g < found->count[GS_SEG_GIANT_CLASS]; g++)
 	{
 		const gs_segment *s = &found->giants[g];
-		gs_sort_items part = *items;
+		gs_sort_request part = *r;
 
 		part.n = s->n;
-		part.keys = (const u8 *) items->keys + s->start * items->key_bytes;
-		part.out_keys = (u8 *) items->out_keys + s->start * items->key_bytes;
-		if (items->value_width > 0)
+		part.keys = (const u8 *) r->keys + s->start * r->key_bytes;
+		part.out_keys = (u8 *) r->out_keys + s->start * r->key_bytes;
+		if (r->value_width > 0)
 		{
-			part.values = (const u8 *) items->values + s->start * items->value_width;
-			part.out_values = (u8 *) items->out_values + s->start * items->value_width;
+			part.values = (const u8 *) r->values + s->start * r->value_width;
+			part.out_values = (u8 *) r->out_values + s->start * r->value_width;
 		}
-		GS_TRY(gs_cuda_sort_keys(engine, key, desc, 0, 8 * (u32) items->key_bytes, &part, temp));
+		GS_TRY(gs_cuda_sort_keys(engine, &part, temp));
 	}
 	return GS_OK;
 }
@@ -161,16 +160,15 @@ sort_giants(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *item
  * class.
  */
 gs_status
-gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items *items, const uint64_t *starts,
-				 uint64_t segments, void *temp)
+gs_cuda_segments(gs_engine *engine, const gs_sort_request *r, void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	const segments_layout l = layout_of(engine, key, items->value_width, items->n, segments);
+	const segments_layout l = layout_of(engine, r->key, r->value_width, r->n, r->parts);
 	u8 *t = (u8 *) temp;
 	gs_segments_found *found = (gs_segments_found *) (t + l.found), *known;
-	const u64 wanted = (segments + THREADS - 1) / THREADS, most = (u64) e->properties.multiProcessorCount * 2;
-	classify_args c = {starts, segments, gs_segments_tile(e, items->key_bytes, items->value_width), found, {}, NULL};
-	const gs_column_spec spec = {key, desc};
+	const u64 wanted = (r->parts + THREADS - 1) / THREADS, most = (u64) e->properties.multiProcessorCount * 2;
+	classify_args c = {r->starts, r->parts, gs_segments_tile(e, r->key_bytes, r->value_width), found, {}, NULL};
+	const gs_column_spec spec = {r->key, r->desc};
 	gs_segments_args a = {};
 	gs_cuda_sort *sort;
 
@@ -187,21 +185,21 @@ gs_cuda_segments(gs_engine *engine, gs_type key, bool desc, const gs_sort_items 
 	GS_TRY(gs_cuda_status(cudaMemcpyAsync(known, found, sizeof(*found), cudaMemcpyDeviceToHost, e->stream)));
 	GS_TRY(gs_cuda_status(cudaStreamSynchronize(e->stream)));
 
-	a.keys = items->keys;
-	a.values = items->values;
-	a.out_keys = items->out_keys;
-	a.out_values = items->out_values;
-	a.starts = starts;
-	a.segments = segments;
+	a.keys = r->keys;
+	a.values = r->values;
+	a.out_keys = r->out_keys;
+	a.out_values = r->out_values;
+	a.starts = r->starts;
+	a.segments = r->parts;
 	a.flip = gs_order_flip(&spec);
-	a.floats = gs_type_is_float(key);
-	a.key_bytes = (u32) items->key_bytes;
-	a.value_bytes = (u32) items->value_width;
+	a.floats = gs_type_is_float(r->key);
+	a.key_bytes = (u32) r->key_bytes;
+	a.value_bytes = (u32) r->value_width;
 	for (u32 i = 0; i < GS_SEG_LARGE_CLASS; i++)
-		if (known->count[i] != 0 || (i == 0 && segments >> 32 != 0))
-			GS_TRY(gs_segments_small(e, a, i, i == 0 ? NULL : c.lists[i], i == 0 ? segments : known->count[i]));
-	GS_TRY(sort_giants(engine, key, desc, items, known, t + l.work));
+		if (known->count[i] != 0 || (i == 0 && r->parts >> 32 != 0))
+			GS_TRY(gs_segments_small(e, a, i, i == 0 ? NULL : c.lists[i], i == 0 ? r->parts : known->count[i]));
+	GS_TRY(sort_giants(engine, r, known, t + l.work));
 	if (known->count[GS_SEG_LARGE_CLASS] != 0)
-		GS_TRY(gs_segments_large(e, a, items->n, c.large, known, found, t + l.work));
+		GS_TRY(gs_segments_large(e, a, r->n, c.large, known, found, t + l.work));
 	return GS_OK;
 }

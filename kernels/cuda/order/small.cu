@@ -33,7 +33,7 @@ template <int ITEMS> struct small_key
 
 /* Sums the statistics of a column over the block's warps and broadcasts them to the cluster's blocks.  By one warp. */
 static __device__ __forceinline__ void
-tell_stats(small_shared &m, u32 blocks, u32 c)
+broadcast_stats(small_shared &m, u32 blocks, u32 c)
 {
 	const u32 lane = lane_id();
 	small_stats x = {0, 0, 0, 0, 0, 0};
@@ -43,7 +43,7 @@ tell_stats(small_shared &m, u32 blocks, u32 c)
 	x = lanes_stats(x);
 	if (lane < blocks)
 	{
-		const u32 to = in_block(&m.told[c][cluster_rank()], lane);
+		const u32 to = in_block(&m.received[c][cluster_rank()], lane);
 
 		put(to + (u32) offsetof(small_stats, not_min), x.not_min);
 		put(to + (u32) offsetof(small_stats, max), x.max);
@@ -53,11 +53,11 @@ tell_stats(small_shared &m, u32 blocks, u32 c)
 	}
 }
 
-/* Waits until all blocks have broadcast their statistics.  told: this warp has sent some. */
+/* Waits until all blocks have broadcast their statistics.  sent: this warp has broadcast some. */
 static __device__ __forceinline__ void
-hear_stats(bool told)
+await_stats(bool sent)
 {
-	if (told)
+	if (sent)
 		cluster_arrive();
 	else
 		cluster_arrive_relaxed();
@@ -111,8 +111,8 @@ small_column_stats(const small_args &a, small_shared &m, u32 first)
 	cluster_wait();
 	__syncthreads();
 	if (mine)
-		tell_stats(m, a.blocks, warp);
-	hear_stats(mine);
+		broadcast_stats(m, a.blocks, warp);
+	await_stats(mine);
 	if (mine)
 	{
 		const gs_key_stats l = stats_of(stats_of_blocks(m, a.blocks, warp));
@@ -159,8 +159,8 @@ small_column_keys(const small_args &a, small_shared &m, u32 first, small_key<ITE
 	cluster_wait();
 	__syncthreads();
 	if (warp == 0)
-		tell_stats(m, a.blocks, 0);
-	hear_stats(warp == 0);
+		broadcast_stats(m, a.blocks, 0);
+	await_stats(warp == 0);
 
 	const gs_key_stats stats = stats_of(stats_of_blocks(m, a.blocks, 0));
 

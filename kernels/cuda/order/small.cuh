@@ -75,7 +75,7 @@ struct small_shared
 		struct
 		{
 			small_stats partial[COLUMN_STATS][WARPS];
-			small_stats told[COLUMN_STATS][CLUSTER]; /* from each block */
+			small_stats received[COLUMN_STATS][CLUSTER]; /* from each block */
 		};
 		struct
 		{
@@ -352,7 +352,7 @@ stats_of_blocks(const small_shared &m, u32 blocks, u32 c)
 	small_stats x = {0, 0, 0, 0, 0, 0};
 
 	if (lane_id() < blocks)
-		x = m.told[c][lane_id()];
+		x = m.received[c][lane_id()];
 	return lanes_stats(x);
 }
 

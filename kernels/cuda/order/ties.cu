@@ -80,12 +80,12 @@ begin_ties(const gs_cuda_plan *plan, u64 *words, void *temp, u32 *order, ties_ar
 
 /* Sends rows of small groups to their places, and reads how many rows and groups remain. */
 static gs_status
-settle_groups(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, gs_order_flags *flags)
+place_groups(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, gs_order_flags *flags)
 {
 	a->tiles = (u32) ((a->n + TIE_TILE - 1) / TIE_TILE);
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(plan->flags, 0, sizeof(gs_order_flags), e->stream)));
 	GS_TRY(gs_cuda_status(cudaMemsetAsync(a->counts, 0, a->tiles * sizeof(u64), e->stream)));
-	settle_kernel<<<gs_cuda_grid(e, a->n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a);
+	place_kernel<<<gs_cuda_grid(e, a->n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a);
 	listed_kernel<<<gs_cuda_grid(e, a->n, TIE_THREADS, 8), TIE_THREADS, 0, e->stream>>>(*a);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	GS_TRY(get_flags(e, plan->flags, flags));
@@ -148,7 +148,7 @@ gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other,
 		u32 m;
 
 		*rounds = round;
-		GS_TRY(settle_groups(e, plan, &a, flags));
+		GS_TRY(place_groups(e, plan, &a, flags));
 		m = flags->tied;
 		if (m == 0)
 			return GS_OK;

@@ -129,7 +129,7 @@ read_pairs(const ties_args &a, u64 base, tie_pairs &t)
 
 /* Sends the rows of words x and y, at i and i + 1, to their places unless they are tied (one, other). */
 static __device__ __forceinline__ void
-settle_pair(const ties_args &a, u64 i, u64 x, u64 y, bool two, bool one, bool other)
+place_pair(const ties_args &a, u64 i, u64 x, u64 y, bool two, bool one, bool other)
 {
 	const u64 low_mask = (1ull << a.low) - 1;
 	u32 r = (u32) (x & low_mask), s = (u32) (y & low_mask);
@@ -150,9 +150,9 @@ settle_pair(const ties_args &a, u64 i, u64 x, u64 y, bool two, bool one, bool ot
 	}
 }
 
-/* Settles pairs.  Returns a bit for each word that ties with a neighbour. */
+/* Places the rows of pairs without ties.  Returns a bit for each word that ties with a neighbour. */
 static __device__ __forceinline__ u32
-settle_pairs(const ties_args &a, u64 base, const tie_pairs &t)
+place_pairs(const ties_args &a, u64 base, const tie_pairs &t)
 {
 	u32 equal = 0;
 	bool bad = false;
@@ -177,7 +177,7 @@ settle_pairs(const ties_args &a, u64 base, const tie_pairs &t)
 
 		bad |= (i > 0 && left > x) || (two && x > y);
 		equal |= (u32) one << 2 * p | (u32) other << (2 * p + 1);
-		settle_pair(a, i, x, y, two, one, other);
+		place_pair(a, i, x, y, two, one, other);
 	}
 	if (bad)
 		a.flags->wrong = 1;
@@ -188,7 +188,7 @@ settle_pairs(const ties_args &a, u64 base, const tie_pairs &t)
  * Sends rows without ties to their places.  Lists the others in any order: handling them takes long, and a few threads
  * would keep their blocks waiting.
  */
-static __global__ void __launch_bounds__(TIE_THREADS) settle_kernel(const __grid_constant__ ties_args a)
+static __global__ void __launch_bounds__(TIE_THREADS) place_kernel(const __grid_constant__ ties_args a)
 {
 	__shared__ u32 found, first;
 
@@ -203,7 +203,7 @@ static __global__ void __launch_bounds__(TIE_THREADS) settle_kernel(const __grid
 
 		read_pairs(a, base, t);
 
-		u32 equal = settle_pairs(a, base, t), n = __popc(equal), upto = warp_inclusive(n), at = 0;
+		u32 equal = place_pairs(a, base, t), n = __popc(equal), upto = warp_inclusive(n), at = 0;
 
 		if (lane_id() == 31 && upto != 0)
 			at = atomicAdd(&found, upto);

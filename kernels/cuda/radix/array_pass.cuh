@@ -173,9 +173,9 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 
 	/* Copies the ticket's tile from the table to the thread. */
 	__device__ __forceinline__ void
-	take_told()
+	take_broadcast()
 	{
-		here = *this->told;
+		here = *this->broadcast;
 		items = (here.valid + THREADS - 1) / THREADS;
 		mine = warp * 32 * items + lane;
 	}
@@ -188,7 +188,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 
 		*this->ticket = first;
 		if (SEGMENTS && first < a.sweep.tiles)
-			*this->told = a.tiles[first];
+			*this->broadcast = a.tiles[first];
 #if __CUDA_ARCH__ >= 900
 		if (KEPT)
 		{
@@ -209,7 +209,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		{
 			const gs_radix_tile t = a.tiles[next];
 
-			*this->told = t;
+			*this->broadcast = t;
 			if (a.prefetch)
 				prefetch_items(in + t.start, t.valid * (u32) sizeof(value));
 			if ((VALUE || PAIRS) && a.prefetch)
@@ -347,7 +347,7 @@ array_pass(const __grid_constant__ gs_radix_args a)
 	u32 tile = *b.ticket;
 
 	if (SEGMENTS)
-		b.take_told();
+		b.take_broadcast();
 	__syncthreads(); /* all threads have it before the next one replaces it */
 	if (tile < a.sweep.tiles)
 		b.load(k, tile);
@@ -404,7 +404,7 @@ array_pass(const __grid_constant__ gs_radix_args a)
 		/* 7. load the next tile into registers, then write this one */
 		tile = *b.ticket;
 		if (SEGMENTS)
-			b.take_told();
+			b.take_broadcast();
 		if (tile < a.sweep.tiles)
 			b.load(k, tile);
 		b.write(valid, values);

@@ -47,7 +47,7 @@ template <class P> struct radix_block
 	u32 *sums;
 	u32 *ticket;		 /* two, alternating where tiles follow each other without a barrier */
 	u64 *arrived;		 /* the values' barrier */
-	gs_radix_tile *told; /* the ticket's tile, of a segment */
+	gs_radix_tile *broadcast; /* the ticket's tile, of a segment */
 
 	u32 thread, warp, lane;
 	u32 *counter; /* the warp's counters */
@@ -69,7 +69,7 @@ template <class P> struct radix_block
 		sums = base + BINS;
 		ticket = sums + 32;
 		arrived = (u64 *) (ticket + 2);
-		told = (gs_radix_tile *) (ticket + 4);
+		broadcast = (gs_radix_tile *) (ticket + 4);
 		thread = threadIdx.x;
 		warp = thread / 32;
 		lane = lane_id();

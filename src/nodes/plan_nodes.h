@@ -1,0 +1,43 @@
+/*
+ * plan_nodes.h: tools to put nodes into a finished plan.
+ */
+#ifndef GPUSORT_PLAN_NODES_H
+#define GPUSORT_PLAN_NODES_H
+
+#include "nodes/extensible.h"
+#include "nodes/plannodes.h"
+
+/* Returns a node id that is unused in the statement; workers find a node's shared state by its id. */
+extern int	new_node_id(const PlannedStmt *stmt);
+
+/* Gives a new node the costs and parameters of a plan, and an id. */
+extern void fill_node(Plan *plan, const Plan *like, int id);
+
+/* Makes a CustomScan with the costs and parameters of a plan, an id, and nothing else. */
+extern CustomScan *make_custom_scan(const Plan *like, int id, const CustomScanMethods *methods);
+
+/* Makes a Var for a column of another node. */
+extern Expr *make_column(Index varno, AttrNumber attno, const Expr *like);
+
+/* Returns a target list that passes all columns of a list through; varno says from where. */
+extern List *number_columns(const List *columns, Index varno);
+
+/*
+ * Returns a plan's target list with every column resolved down to the range table, as custom_scan_tlist needs it: code
+ * that follows a column down through plans or states ends there.
+ */
+extern List *resolve_columns(const PlannedStmt *stmt, const Plan *plan);
+
+/*
+ * Appends a block's column to a node's scan columns and returns the target list entry for it.  EXPLAIN VERBOSE shows a
+ * row of the sort's columns; the actual value is a bytea.
+ */
+extern TargetEntry *make_row_column(List **scan_columns, const List *attnos, int resno, const char *name);
+
+/*
+ * Returns true if every target passes a child column through unchanged; below has the child's expressions.  A constant
+ * may stand for a column that is that constant, and one of two equal columns for the other.
+ */
+extern bool passes_through(const List *targets, const List *below);
+
+#endif
