@@ -145,7 +145,7 @@ test_lies(peer *keeper)
 static void
 test_ended(void)
 {
-	for (int lie = 0; lie < 5; lie++)
+	for (int lie = 0; lie < 6; lie++)
 	{
 		peer p;
 
@@ -173,6 +173,15 @@ test_ended(void)
 				break;
 			}
 			case 4: say_table(&p, TABLE, -1); break;
+			case 5:
+			{
+				gsd_keep m;
+
+				gsd_head(&m.head, GSD_KEEP, sizeof(m));
+				m.count = SLOT_BYTES / sizeof(uint64_t) + 1;
+				(void) gsd_send(p.fd, &m.head, -1);
+				break;
+			}
 		}
 		tap_ok(hear(&p) == 0, "the connection ends: lie %d", lie);
 		leave(&p);
@@ -285,6 +294,46 @@ test_note(peer *session)
 	tap_ok(info(session) != NULL && session->in.table_info.refused == 1 &&
 			   strcmp(session->in.table_info.reason, "a reason") == 0,
 		   "a note is counted");
+}
+
+/* Tables that the keeper does not name go; those of other databases stay. */
+static void
+test_keep(peer *keeper)
+{
+	const uint64_t kept[2] = {TABLE, TABLE + 5};
+	peer other, session;
+
+	tap_ok(enter_as(&other, DATABASE + 1, 0) && make_table(&other, TABLE + 2) == GS_OK, "another database's table");
+	tap_ok(make_table(keeper, TABLE + 3) == GS_OK && make_table(keeper, TABLE + 4) == GS_OK, "two more tables");
+	say_keep(keeper, kept, 2);
+	tap_ok(heard_done(keeper) == GS_OK && keeper->in.done.number == 2, "two tables are no longer chosen");
+	tap_ok(info(keeper)->table == TABLE, "one is");
+	tap_ok(info(&other)->table == TABLE + 2, "another database's remains");
+	say_keep(&other, NULL, 0);
+	tap_ok(heard_done(&other) == GS_OK && info(&other)->table == 0, "until its keeper names none");
+	leave(&other);
+	tap_ok(enter_as(&session, DATABASE, 10), "a session comes");
+	say_keep(&session, NULL, 0);
+	tap_ok(hear(&session) == 0, "and may not say so");
+	leave(&session);
+}
+
+/* Without a keeper, a database's tables go with its folder. */
+static void
+test_dropped_database(peer *session)
+{
+	peer keeper;
+
+	tap_ok(enter_as(&keeper, DATABASE, 0) && make_table(&keeper, TABLE) == GS_OK &&
+			   publish(&keeper, TABLE, 1, 0, SEGMENT_PAGES, store(&keeper, TABLE, 0, SEGMENT_PAGES, 0)) == GS_OK,
+		   "a table with rows");
+	leave(&keeper);
+	usleep(6000000);
+	tap_ok(info(session)->table == TABLE, "stays while the database's folder is there");
+	rmdir(FOLDER);
+	for (int i = 0; i < 70 && info(session)->table != 0; i++)
+		usleep(100000);
+	tap_ok(info(session)->table == 0, "and goes with it");
 }
 
 static void
@@ -400,6 +449,8 @@ main(int argc, char **argv)
 
 	if (program == NULL || mkdtemp(dir) == NULL || chdir(dir) != 0)
 		return 2;
+	if (mkdir(FOLDER, 0700) != 0)
+		return 2;
 	signal(SIGPIPE, SIG_IGN);
 	rnd_seed(test_seed());
 	on_device = argc > 4 || (argc > 3 && strcmp(argv[3], "--engine=gpu") == 0);
@@ -422,12 +473,14 @@ main(int argc, char **argv)
 	test_parts(&keeper, &session);
 	test_wanted(&keeper, &session);
 	test_note(&session);
+	test_keep(&keeper);
 	test_caps(&keeper);
 	test_flat(&keeper, &session, cycles);
 	test_many(&keeper);
 	say_number(&keeper, GSD_DROP, TABLE);
 	tap_ok(heard_done(&keeper) == GS_OK && info(&keeper)->table == 0, "the table is dropped");
 	leave(&keeper);
+	test_dropped_database(&session);
 	leave(&session);
 	kill(service, SIGTERM);
 	(void) waitpid(service, &status, 0);
