@@ -1,5 +1,5 @@
 #!/bin/bash
-# tsan.sh [TAP FILE]...: gpusortd, built with ThreadSanitizer, with its CPU engine, under its clients' lies and the TAP
+# tsan.sh [TAP FILE]...: gpusortd, built with ThreadSanitizer, with its CPU engine, under its clients' lies, columns and the TAP
 # tests of the service, or those whose names begin as told.  Any report fails it; reports are printed.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 require_postgres
 
 service=$root/test/service
-make -s -C "$service" gpusortd liar_test
+make -s -C "$service" gpusortd liar_test columns_test
 make -s -C "$service" gpusortd BUILD=build/tsan KIND=tsan
 # where the server's user may write
 reports=$(mktemp -d "${TMPDIR:-/tmp}/gpusort-tsan.XXXXXX")
@@ -21,6 +21,8 @@ if setarch -R true 2>/dev/null; then plain='setarch -R'; fi
 
 status=0
 $plain "$service/build/liar_test" "$service/build/tsan/gpusortd" "${SECONDS_OF_LIES:-10}" || status=1
+$plain "$service/build/columns_test" "$service/build/tsan/gpusortd" 1000 || status=1
+$plain "$service/build/columns_test" "$service/build/tsan/gpusortd" 500 --engine=cpu --devices=2 || status=1
 [ $# -gt 0 ] || export TAG=service
 GPUSORTD=$service/build/tsan/gpusortd ONLY=$* $plain "$root/test/run.sh" tap || status=1
 if [ -n "$(ls "$reports")" ]; then

@@ -77,6 +77,7 @@ store_table(ServiceLink *link, uint64 table, Oid relation, uint32 ncolumns, cons
 	message.table.expected = expected;
 	message.table.relation = relation;
 	message.table.ncolumns = ncolumns;
+	strlcpy(message.table.folder, DatabasePath, sizeof(message.table.folder));
 	for (uint32 c = 0; c < ncolumns; c++)
 		message.table.types[c] = (uint8) types[c];
 	return link_send_file(link, &message.head, map_fd, why) && await_done(link, &message, why);
@@ -90,6 +91,22 @@ store_drop(ServiceLink *link, uint64 table, EngineFailure *why)
 
 	gsd_head(&question.head, GSD_DROP, sizeof(question));
 	question.number = table;
+	return link_send(link, &question.head, why) && await_done(link, &answer, why);
+}
+
+bool
+store_keep(ServiceLink *link, const uint64 *tables, uint32 n, EngineFailure *why)
+{
+	gsd_keep	question;
+	gsd_message answer;
+
+	*why = ENGINE_TOO_BIG;
+	if (n > link->layout.slot_bytes / sizeof(uint64))
+		return false;
+	if (n > 0)
+		memcpy(link_slot(link, 0), tables, n * sizeof(uint64));
+	gsd_head(&question.head, GSD_KEEP, sizeof(question));
+	question.count = n;
 	return link_send(link, &question.head, why) && await_done(link, &answer, why);
 }
 

@@ -49,6 +49,12 @@ extern bool store_table(ServiceLink *link, uint64 table, Oid relation, uint32 nc
 extern bool store_drop(ServiceLink *link, uint64 table, EngineFailure *why);
 
 /*
+ * Drops all tables of this database but these n: those that were chosen, and those that a request loads.  For a keeper
+ * that begins, as choices may have gone while there was none.  Tables of databases that were dropped need no call.
+ */
+extern bool store_keep(ServiceLink *link, const uint64 *tables, uint32 n, EngineFailure *why);
+
+/*
  * A segment is built in store_buffer(): a gs_chunk at its start, StorePages at pages_at (8-byte aligned), then the line
  * bitmaps of those pages that have gaps.  *segment becomes its number.  GS_NOMEM (no memory within the caps) is
  * ENGINE_NO_MEMORY.

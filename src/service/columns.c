@@ -63,6 +63,9 @@ gsd_columns_expected(const connection *c, const gsd_message *m)
 		case GSD_TABLE:
 		case GSD_DROP:
 			return gsd_internal(c);
+		case GSD_KEEP:
+			return gsd_internal(c) && has_slot(c, m->keep.slot) &&
+				   m->keep.count <= c->layout.slot_bytes / sizeof(uint64_t);
 		case GSD_STORE:
 			return gsd_internal(c) && has_slot(c, m->store.slot);
 		case GSD_PUBLISH:
@@ -98,6 +101,17 @@ on_table(connection *c, const gsd_table *m, int fd)
 			close(fd);
 	}
 	reply_done(c, status, m->table, why);
+}
+
+/*
+ * GSD_KEEP.
+ */
+static void
+on_keep(connection *c, const gsd_keep *m)
+{
+	const uint64_t *kept = (const uint64_t *) (c->ring + m->slot * c->layout.slot_bytes);
+
+	reply_done(c, GS_OK, gsd_tables_keep(gsd_database(c), kept, m->count), NULL);
 }
 
 /*
@@ -356,6 +370,9 @@ gsd_columns_handle(connection *c, const gsd_message *m, int fd)
 			break;
 		case GSD_DROP:
 			on_change(c, m, m->number.number);
+			break;
+		case GSD_KEEP:
+			on_keep(c, &m->keep);
 			break;
 		case GSD_STORE:
 			on_change(c, m, m->store.table);

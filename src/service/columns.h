@@ -134,6 +134,7 @@ typedef struct table
 	place *place;
 	uint32_t ncolumns;
 	uint8_t *types;
+	char folder[GSD_PATH_BYTES]; /* of its database */
 
 	pthread_mutex_t mutex; /* protects what follows */
 	int map;			   /* descriptor of its page map */
@@ -156,6 +157,8 @@ void gsd_table_leave(table *t);
 /* Makes a table or takes one over; the map's descriptor is then the table's. */
 gs_status gsd_table_make(uint32_t database, const gsd_table *m, int map, const char **why);
 void gsd_table_drop(table *t);
+/* Drops the tables of a database whose numbers are not in a list.  Returns their number. */
+uint64_t gsd_tables_keep(uint32_t database, const volatile uint64_t *kept, uint64_t count);
 /* Adds a segment to a locked table.  Returns false without memory. */
 bool gsd_table_add(table *t, segment *s);
 segment *gsd_table_segment(const table *t, uint32_t number);

@@ -14,7 +14,7 @@
 #define MAPPED_BYTES ((uint64_t) 128 << 10)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t host_limit, device_limit; /* 0: the usual one */
+static uint64_t host_limit, device_limit; /* 0: not known, or the usual one; protected by the mutex */
 static place host = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static place on_devices[GSD_MAX_DEVICES] = {[0 ... GSD_MAX_DEVICES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
 
@@ -22,7 +22,7 @@ void
 gsd_columns_limits(const gsd_settings *settings)
 {
 	pthread_mutex_lock(&mutex);
-	host_limit = settings->host_bytes;
+	host_limit = settings->host_bytes > 0 ? settings->host_bytes : gsd_memory() / 4;
 	device_limit = settings->device_bytes;
 	pthread_mutex_unlock(&mutex);
 	gsd_pool_threads((int) settings->threads);
@@ -50,13 +50,13 @@ place_at(uint32_t index)
 }
 
 /*
- * Returns the limit of a place.
+ * Returns the limit of a place.  The mutex is held.
  */
 static uint64_t
 limit_of(const place *p)
 {
 	if (p->dev == NULL)
-		return host_limit > 0 ? host_limit : gsd_memory() / 4;
+		return host_limit = host_limit > 0 ? host_limit : gsd_memory() / 4;
 	return device_limit > 0 ? device_limit : p->dev->limit_bytes / 2;
 }
 
@@ -99,10 +99,11 @@ gsd_place_choose(uint64_t bytes)
 bool
 gsd_place_take(place *p, uint64_t bytes)
 {
-	uint64_t limit = limit_of(p);
+	uint64_t limit;
 	bool room;
 
 	pthread_mutex_lock(&mutex);
+	limit = limit_of(p);
 	room = bytes <= limit && p->taken <= limit - bytes && (p->dev == NULL || gsd_device_reserve_more(p->dev, bytes));
 	if (room)
 		p->taken += bytes;

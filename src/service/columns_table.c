@@ -5,14 +5,19 @@
  */
 #include "columns.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LEAST_BUCKETS 64
 
 /* A segment that no version refers to this long after it was stored is freed: who stored it is gone. */
 #define UNPUBLISHED_NS 600000000000u
+
+/* How often the databases' folders are looked for. */
+#define FOLDERS_NS 5000000000u
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static table *tables; /* newest first */
@@ -237,6 +242,7 @@ new_table(uint32_t database, const gsd_table *m, int map)
 	t->number = m->table;
 	t->ncolumns = m->ncolumns;
 	t->types = types;
+	memcpy(t->folder, m->folder, sizeof(t->folder));
 	t->map = map;
 	t->place = gsd_place_choose(m->expected);
 	pthread_mutex_init(&t->mutex, NULL);
@@ -323,17 +329,78 @@ gsd_table_tidy(table *t)
 	gsd_segments_free(t, dead);
 }
 
+/*
+ * Returns true if a number is in a list, whose owner may be writing to it.
+ */
+static bool
+is_listed(const volatile uint64_t *list, uint64_t count, uint64_t number)
+{
+	for (uint64_t i = 0; i < count; i++)
+		if (list[i] == number)
+			return true;
+	return false;
+}
+
+uint64_t
+gsd_tables_keep(uint32_t database, const volatile uint64_t *kept, uint64_t count)
+{
+	uint64_t dropped = 0;
+	table *unused = NULL; /* their last user frees the others */
+
+	pthread_mutex_lock(&mutex);
+	for (table **at = &tables, *t; (t = *at) != NULL;)
+	{
+		if (t->database != database || is_listed(kept, count, t->number))
+		{
+			at = &t->next;
+			continue;
+		}
+		*at = t->next;
+		t->dropped = true;
+		dropped++;
+		if (t->users > 0)
+			continue;
+		t->next = unused;
+		unused = t;
+	}
+	pthread_mutex_unlock(&mutex);
+	for (table *next; unused != NULL; unused = next)
+	{
+		next = unused->next;
+		free_table(unused);
+	}
+	return dropped;
+}
+
+/*
+ * Returns true if a table's database was dropped: no keeper will come and say so.  DROP DATABASE removes its folder.
+ */
+static bool
+database_gone(const table *t)
+{
+	struct stat folder;
+
+	return stat(t->folder, &folder) != 0 && errno == ENOENT;
+}
+
 void
 gsd_columns_rest(void)
 {
+	static uint64_t looked_ns; /* at folders */
+	uint64_t now = gsd_now_ns();
+	bool look = now - looked_ns > FOLDERS_NS;
 	table *t = next_table(NULL);
 
+	if (look)
+		looked_ns = now;
 	while (t != NULL)
 	{
 		table *next;
 
 		gsd_table_tidy(t);
 		next = next_table(t);
+		if (look && database_gone(t))
+			gsd_table_drop(t);
 		gsd_table_leave(t);
 		t = next;
 	}

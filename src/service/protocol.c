@@ -74,13 +74,16 @@ devices_valid(const gsd_devices *devices, size_t bytes)
 }
 
 /*
- * Checks a table: its columns have a fixed width.
+ * Checks a table: its columns have a fixed width, and its folder lies in the data directory.
  */
 static bool
 table_valid(const gsd_table *table, size_t bytes)
 {
 	if (bytes < sizeof(*table) || table->table == 0 || table->relation == 0 || table->ncolumns == 0 ||
 		table->ncolumns > GSD_TABLE_COLUMNS || bytes != sizeof(*table) + table->ncolumns)
+		return false;
+	if (!text_valid(table->folder, GSD_PATH_BYTES) || table->folder[0] == '\0' ||
+		!gsd_path_inside(table->folder, strlen(table->folder)))
 		return false;
 	for (uint32_t c = 0; c < table->ncolumns; c++)
 		if (table->types[c] >= GS_BYTES)
@@ -115,6 +118,8 @@ columns_message_valid(const gsd_message *m, size_t bytes)
 		case GSD_MAP:
 		case GSD_INFO:
 			return bytes == sizeof(gsd_number);
+		case GSD_KEEP:
+			return bytes == sizeof(gsd_keep) && m->keep.slot < GSD_MAX_SLOTS;
 		case GSD_STORE:
 			return bytes == sizeof(gsd_store) && m->store.table != 0 && m->store.slot < GSD_MAX_SLOTS &&
 				   m->store.npages > 0 && m->store.pages_at % 8 == 0;

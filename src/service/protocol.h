@@ -27,6 +27,7 @@
 #define GSD_MAX_DEVICES 16
 #define GSD_NAME_BYTES 64
 #define GSD_TEXT_BYTES 128
+#define GSD_PATH_BYTES 64
 #define GSD_PAGE 4096u
 #define GSD_MAX_RING ((uint64_t) 1 << 32)
 
@@ -54,6 +55,7 @@ typedef enum gsd_type
 	GSD_SETTINGS, /* gsd_settings: from the worker; no answer */
 	GSD_TABLE,	  /* gsd_table, with the descriptor of its page map: makes a table, or replaces its map; GSD_DONE */
 	GSD_DROP,	  /* gsd_number: drops a table; GSD_DONE */
+	GSD_KEEP,	  /* gsd_keep: numbers of tables lie in that slot, drops all others; GSD_DONE, number: of those dropped */
 	GSD_STORE,	  /* gsd_store: a segment lies in that slot; GSD_DONE, number: the segment's */
 	GSD_PUBLISH,  /* gsd_publish: changed pages lie in that slot; with last, they make a version; GSD_DONE */
 	GSD_WANTED,	  /* gsd_wanted: GSD_DONE, and the bits of a range of pages in area 0 */
@@ -252,7 +254,10 @@ typedef struct gsd_settings
 	uint32_t zero;
 } gsd_settings;
 
-/* A table of the database of the connection's owner.  Its types follow, a byte each. */
+/*
+ * A table of the database of the connection's owner.  Its types follow, a byte each.  The service drops the table once
+ * the database's folder is gone.
+ */
 typedef struct gsd_table
 {
 	gsd_header head;
@@ -260,7 +265,8 @@ typedef struct gsd_table
 	uint64_t expected; /* bytes of all its values: a device with this much room takes the table, else host memory */
 	uint32_t relation;
 	uint32_t ncolumns;
-	uint8_t types[]; /* gs_type, fixed-width */
+	char folder[GSD_PATH_BYTES]; /* of the database, in the data directory */
+	uint8_t types[];			 /* gs_type, fixed-width */
 } gsd_table;
 
 typedef struct gsd_number
@@ -268,6 +274,14 @@ typedef struct gsd_number
 	gsd_header head;
 	uint64_t number; /* of a table, or a relation */
 } gsd_number;
+
+/* The slot has count numbers of tables, of 8 bytes.  The database's other tables are dropped. */
+typedef struct gsd_keep
+{
+	gsd_header head;
+	uint32_t slot;
+	uint32_t count;
+} gsd_keep;
 
 /*
  * A segment in a slot: a gs_chunk of the table's columns at its start; at pages_at npages gsd_page; after them, for
@@ -407,6 +421,7 @@ typedef union gsd_message
 	gsd_settings settings;
 	gsd_table table;
 	gsd_number number;
+	gsd_keep keep;
 	gsd_store store;
 	gsd_publish publish;
 	gsd_wanted wanted;

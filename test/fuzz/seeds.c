@@ -57,6 +57,7 @@ columns_messages(const char *dir, int number)
 	gsd_head(&m.head, GSD_TABLE, sizeof(gsd_table) + 2);
 	m.table.table = m.table.relation = 1;
 	m.table.ncolumns = 2;
+	strcpy(m.table.folder, "base/5");
 	save(dir, "message", number++, &m, m.head.bytes, "", 0);
 	gsd_head(&m.head, GSD_STORE, sizeof(gsd_store));
 	m.store.table = m.store.npages = 1;
@@ -79,7 +80,7 @@ main(int argc, char **argv)
 	static const size_t sizes[] = {sizeof(gsd_header), sizeof(gsd_hello), sizeof(gsd_ring),	   sizeof(gsd_job_message),
 								   sizeof(gsd_slot),   sizeof(gsd_count), sizeof(gsd_sorted),  sizeof(gsd_result_part),
 								   sizeof(gsd_result), sizeof(gsd_begun), sizeof(gsd_devices), sizeof(gsd_begin),
-								   sizeof(gsd_settings), sizeof(gsd_number), sizeof(gsd_publish), sizeof(gsd_wanted),
+								   sizeof(gsd_settings), sizeof(gsd_number), sizeof(gsd_keep), sizeof(gsd_publish), sizeof(gsd_wanted),
 								   sizeof(gsd_note), sizeof(gsd_done), sizeof(gsd_map_of), sizeof(gsd_table_info),
 								   sizeof(gsd_checked)};
 	static gsd_message m;

@@ -5,6 +5,7 @@
 #include "columns_peer.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -54,6 +55,7 @@ say_table(peer *p, uint64_t number, int fd)
 	m->table = number;
 	m->relation = RELATION;
 	m->ncolumns = 2;
+	snprintf(m->folder, sizeof(m->folder), "%s", FOLDER);
 	m->types[0] = GS_I32;
 	m->types[1] = GS_I64;
 	(void) gsd_send(p->fd, &m->head, fd);
@@ -204,6 +206,19 @@ say_number(peer *p, gsd_type type, uint64_t number)
 
 	gsd_head(&m.head, type, sizeof(m));
 	m.number = number;
+	(void) gsd_send(p->fd, &m.head, -1);
+}
+
+void
+say_keep(peer *p, const uint64_t *tables, uint32_t n)
+{
+	gsd_keep m;
+
+	if (n > 0)
+		memcpy(slot_chunk(p, 1), tables, n * sizeof(*tables));
+	gsd_head(&m.head, GSD_KEEP, sizeof(m));
+	m.slot = 1;
+	m.count = n;
 	(void) gsd_send(p->fd, &m.head, -1);
 }
 

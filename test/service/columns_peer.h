@@ -13,6 +13,8 @@
 #define DATABASE 5
 #define TABLE 77
 #define RELATION 1234
+/* of the database */
+#define FOLDER "base"
 #define PAGE_ROWS 10
 #define SEGMENT_PAGES 50
 
@@ -51,6 +53,9 @@ gs_status checked(peer *p);
 bool sums_right(const peer *p, uint32_t from, uint32_t to, uint32_t turn);
 
 void say_number(peer *p, gsd_type type, uint64_t number);
+
+/* Says which tables the keeper knows. */
+void say_keep(peer *p, const uint64_t *tables, uint32_t n);
 
 const gsd_table_info *info(peer *p);
 

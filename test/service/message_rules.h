@@ -39,10 +39,13 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 			for (uint32_t i = 0; i < m->table.ncolumns; i++)
 				if (gs_type_width((gs_type) m->table.types[i]) == 0)
 					return false;
-			return m->table.ncolumns > 0 && sizeof(gsd_table) + m->table.ncolumns == bytes;
+			return m->table.ncolumns > 0 && m->table.folder[0] != '\0' && m->table.folder[0] != '/' &&
+				   strnlen(m->table.folder, GSD_PATH_BYTES) < GSD_PATH_BYTES && sizeof(gsd_table) + m->table.ncolumns == bytes;
 		case GSD_CHECK:
 			return m->check.ncolumns > 0 && m->check.slot < GSD_MAX_SLOTS &&
 				   sizeof(gsd_check) + m->check.ncolumns * sizeof(uint32_t) == bytes;
+		case GSD_KEEP:
+			return m->keep.slot < GSD_MAX_SLOTS;
 		case GSD_STORE:
 			return m->store.slot < GSD_MAX_SLOTS && m->store.npages > 0 && m->store.pages_at % 8 == 0;
 		case GSD_PUBLISH:

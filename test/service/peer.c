@@ -36,6 +36,7 @@ hear(peer *p)
 	{
 		gsd_io io = gsd_receive(p->fd, &p->in, false, NULL);
 
+		p->busy += io == GSD_IO_OK && p->in.head.type == GSD_BUSY;
 		if (io == GSD_IO_OK && p->in.head.type != GSD_BUSY)
 			return p->in.head.type;
 		if (io == GSD_IO_CLOSED || io == GSD_IO_BAD || (io == GSD_IO_AGAIN && poll(&fd, 1, 120000) <= 0))

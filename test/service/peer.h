@@ -19,6 +19,7 @@ typedef struct peer
 	int fd;
 	char *ring;
 	uint32_t job;
+	uint32_t busy;	/* times that it heard GSD_BUSY */
 	uint32_t avoid; /* devices that its jobs must not run on */
 	gsd_message in; /* the last message heard */
 } peer;
