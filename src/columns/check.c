@@ -223,6 +223,8 @@ answer_from_columns(Check *check, ServiceLink *link, PageProof *proof)
 			check->rows += answer.rows;
 			check->sum += answer.sum;
 			check->hash ^= answer.hash;
+			if (proof->pages + proof->undecided < proof->nblocks)
+				columns_hurry();
 			return answer.pages == proof->pages;
 		}
 		check->why = stale ? "the version was gone" : engine_failure_text(failure);

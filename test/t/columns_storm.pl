@@ -219,7 +219,7 @@ sub victim
 {
 	my ($kind) = @_;
 	my %query = (service => "SELECT max(pid) FROM gpusort_devices WHERE pid IS NOT NULL",
-		keeper => "SELECT max(pid) FROM pg_stat_activity WHERE backend_type = 'gpusort columns keeper'",
+		keeper => "SELECT max(pid) FROM pg_stat_activity WHERE backend_type = 'gpusort columns'",
 		backend => "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() "
 			. "ORDER BY random() LIMIT 1");
 	my ($out, $err);
