@@ -12,8 +12,8 @@
  * Rules of young pages, each where it is kept: visibility, values and LSN in one hold of the lock, by a horizon taken
  * before (segment.c: take_page); rows left out, pages in progress (judge); no invalid LSN (take_page, break_chain);
  * oldest and newest xid (note_xid), which are cleared once before the horizon, and never 2^30 transactions old
- * (keeper_read.c: age_young); the version that queries pin has the LSN that they compare (kept_table_publish: rows, then
- * the map); the look (proof.c: page_lsn); promotion (promote); another file is another table (kept_table_current).
+ * (keeper_read.c: age_young); the version that queries pin has the LSN that they compare (kept_table_publish: rows,
+ * then the map); the look (proof.c: page_lsn); promotion (promote); another file is another table (kept_table_current).
  */
 #include "postgres.h"
 
