@@ -87,8 +87,8 @@ sub with_writers
 	{
 		open STDOUT, '>', "/tmp/columns_writers.$$.txt";
 		open STDERR, '>&', \*STDOUT;
-		exec "$bindir/pgbench", '-n', '-M', 'prepared', '-c', 8, '-j', 2, '-R', 2000, '-T', $seconds, '-f', "$update\@1",
-			'-f', "$insert\@1", $database;
+		exec "$bindir/pgbench", '-n', '-M', 'prepared', '-c', 8, '-j', 2, '-R', 2000, '-T', $seconds, '-f',
+			"$update\@1", '-f', "$insert\@1", $database;
 	}
 	my $end = time + $seconds - 2;
 	my ($used, $last) = (0, time);

@@ -1,6 +1,6 @@
 /*
- * check.c: gpusort_columns_check and gpusort_columns_hash, for tests: the first answers through proof, held pages, young
- * pages and heap pages what the second answers with PostgreSQL's own scan.
+ * check.c: gpusort_columns_check and gpusort_columns_hash, for tests: the first answers through proof, held pages,
+ * young pages and heap pages what the second answers with PostgreSQL's own scan.
  *
  *	SELECT count(*), sum(a), bit_xor(gpusort_columns_hash(a, b)) FROM t
  */
@@ -34,7 +34,8 @@ typedef struct Check
 	Snapshot	snapshot;
 	int			ncolumns;
 	ColumnDescription *columns;
-	RowReader	reader;			/* of single rows */
+	RowReader	reader;			/* of a page's rows */
+	uint64		hashes[MaxHeapTuplesPerPage];	/* of the rows of the page at hand */
 	uint64		rows;
 	uint64		sum;			/* of the first column */
 	uint64		hash;
@@ -83,38 +84,51 @@ read_columns(Check *check, ArrayType *names)
 	}
 }
 
-/* Prepares to read single rows. */
+/* Prepares to read the rows of a page. */
 static void
 prepare_reader(Check *check)
 {
 	row_reader_init(&check->reader, check->rel, check->columns, check->ncolumns);
 	for (int i = 0; i < check->ncolumns; i++)
 	{
-		check->reader.columns[i].values = palloc0(check->reader.columns[i].width);
-		check->reader.columns[i].nulls = palloc0(sizeof(uint64));
-		check->reader.columns[i].null_words = 1;
+		RowColumn  *column = &check->reader.columns[i];
+
+		column->null_words = (MaxHeapTuplesPerPage + 63) / 64;
+		column->values = palloc0(column->width * MaxHeapTuplesPerPage);
+		column->nulls = palloc0_array(uint64, column->null_words);
 	}
 }
 
-/* Hashes the row that was read. */
-static uint64
-hash_read_row(Check *check)
+/* Returns true if a row that was read is NULL in a column. */
+static inline bool
+is_null(const RowColumn *column, int row)
 {
-	uint64		hash = 0;
+	return column->has_nulls && (column->nulls[row / 64] >> (row % 64)) & 1;
+}
 
+/* Hashes the first rows that were read, column by column. */
+static void
+hash_rows(Check *check, int count)
+{
+	memset(check->hashes, 0, sizeof(uint64) * count);
 	for (int i = 0; i < check->ncolumns; i++)
 	{
 		/* a column that is named twice is read once */
 		const RowColumn *column = &check->reader.columns[check->reader.attributes[check->columns[i].number - 1].column];
 		gs_type		type = (gs_type) column->description.gs;
-		bool		isnull = column->has_nulls && column->nulls[0] & 1;
 
 		for (int half = 0; half < (type == GS_U128 ? 2 : 1); half++)
-			hash = gs_check_mix(hash, isnull ? 0 : gs_check_value(type, column->values, 0, half), isnull);
-		if (i == 0 && !isnull)
-			check->sum += gs_check_value(type, column->values, 0, 0);
+			for (int row = 0; row < count; row++)
+			{
+				bool		null = is_null(column, row);
+				uint64		value = null ? 0 : gs_check_value(type, column->values, row, half);
+
+				check->hashes[row] = gs_check_mix(check->hashes[row], value, null);
+				check->sum += i == 0 && half == 0 ? value : 0;
+			}
 	}
-	return hash;
+	for (int row = 0; row < count; row++)
+		check->hash ^= check->hashes[row];
 }
 
 /* Hashes a row with a value that cannot be held. */
@@ -136,15 +150,28 @@ hash_other_row(Check *check, HeapTuple tuple)
 	return hash;
 }
 
-/* Adds a row of the table. */
+/* Adds a page of the table. */
 static void
-take_row(HeapTuple tuple, void *arg)
+take_rows(const HeapPageRows *rows, void *arg)
 {
 	Check	   *check = arg;
+	int			nread = 0;
 
-	row_forget(&check->reader, 0, 1);
-	check->hash ^= row_read(&check->reader, tuple->t_data, 0) ? hash_read_row(check) : hash_other_row(check, tuple);
-	check->rows++;
+	row_forget(&check->reader, 0, MaxHeapTuplesPerPage);
+	for (int i = 0; i < rows->count; i++)
+	{
+		HeapTupleData tuple = {.t_data = rows->tuples[i], .t_tableOid = RelationGetRelid(check->rel)};
+
+		if (row_read(&check->reader, tuple.t_data, (uint32) nread))
+			nread++;
+		else
+		{
+			row_forget(&check->reader, (uint32) nread, (uint32) nread + 1);
+			check->hash ^= hash_other_row(check, &tuple);
+		}
+	}
+	hash_rows(check, nread);
+	check->rows += (uint64) rows->count;
 }
 
 /* Returns the columns' indexes in a held table, or NULL. */
@@ -196,6 +223,8 @@ answer_from_columns(Check *check, ServiceLink *link, PageProof *proof)
 			check->rows += answer.rows;
 			check->sum += answer.sum;
 			check->hash ^= answer.hash;
+			if (proof->pages + proof->undecided < proof->nblocks)
+				columns_hurry();
 			return answer.pages == proof->pages;
 		}
 		check->why = stale ? "the version was gone" : engine_failure_text(failure);
@@ -245,7 +274,8 @@ answer(Check *check)
 	check->young = proof.young;
 	check->undecided = proof.undecided;
 	INSTR_TIME_SET_CURRENT(since);
-	check->from_table = heap_unproved_rows(check->rel, check->snapshot, proof.nblocks, proof.proved, take_row, check);
+	check->from_table = heap_unproved_rows(check->rel, check->snapshot, proof.nblocks, proof.proved, take_rows,
+										   check);
 	check->heap_us = lap(&since);
 }
 

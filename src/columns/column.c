@@ -204,6 +204,50 @@ scale_numeric(const ColumnDescription *column, const NumericParts *parts, int128
 	return true;
 }
 
+/*
+ * Encodes a numeric with one-byte and short headers whose digits fit int64 with those of the scale, in the way of
+ * scale_numeric.  Returns false if it is another one, or cannot be held.
+ */
+static inline bool
+encode_short(const ColumnDescription *column, const char *p, int64 *scaled)
+{
+	static const uint64 powers[] = {
+		1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000,
+		1000000000000, 10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000,
+	1000000000000000000};
+	const int	scale = Max(typmod_scale(column->typmod), 0);
+	const char *digits = VARDATA_SHORT(p) + sizeof(uint16);
+	int			last = (int) ((VARSIZE_SHORT(p) - VARHDRSZ_SHORT) / sizeof(uint16)) - 2;
+	uint16		header = numeric_half_at(VARDATA_SHORT(p), 0);
+	int			weight = numeric_short_weight(header);
+	int			more = scale - (last - weight) * NUMERIC_BASE_DECIMALS; /* zeros to append, or to drop */
+	uint64		sum = 0;
+
+	if ((header & (NUMERIC_SHORT_FLAGS_MASK | NUMERIC_SHORT_SCALE_MASK)) !=
+		(NUMERIC_SHORT_FLAGS | (scale << NUMERIC_SHORT_SCALE_SHIFT)) ||
+		more <= -NUMERIC_BASE_DECIMALS || (weight + 1) * NUMERIC_BASE_DECIMALS + scale > DIGITS_64)
+		return false;
+	*scaled = 0;
+	if (last < 0)
+		return true;
+	for (int i = 0; i < last; i++)
+		sum = sum * NUMERIC_BASE + numeric_half_at(digits, i);
+	if (more >= 0)
+		sum = (sum * NUMERIC_BASE + numeric_half_at(digits, last)) * powers[more];
+	else
+	{
+		uint32		half = numeric_half_at(digits, last);
+		/* by constants, which become multiplications */
+		uint32		whole = more == -2 ? half / 100 : more == -1 ? half / 10 : half / 1000;
+
+		if (whole * powers[-more] != half)
+			return false;
+		sum = sum * powers[NUMERIC_BASE_DECIMALS + more] + whole;
+	}
+	*scaled = (header & NUMERIC_SHORT_SIGN) != 0 ? -(int64) sum : (int64) sum;
+	return true;
+}
+
 /* Encodes a numeric, whose datum may have a short header. */
 static bool
 encode_numeric(const ColumnDescription *column, Datum value, void *out)
@@ -212,6 +256,12 @@ encode_numeric(const ColumnDescription *column, Datum value, void *out)
 	int128		scaled;
 	int64		narrow;
 
+	if (column->form == COLUMN_SCALED_64 && VARATT_IS_SHORT(DatumGetPointer(value)) &&
+		encode_short(column, DatumGetPointer(value), &narrow))
+	{
+		memcpy(out, &narrow, sizeof(narrow));
+		return true;
+	}
 	if (VARATT_IS_EXTENDED(DatumGetPointer(value)) && !VARATT_IS_SHORT(DatumGetPointer(value)))
 		return false;			/* compressed or out of line: no value that fits is */
 	numeric_take_apart((const struct varlena *) DatumGetPointer(value), &parts);

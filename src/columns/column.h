@@ -49,8 +49,8 @@ extern const char *column_describe_type(Oid type, int32 typmod, ColumnDescriptio
 extern bool column_encode(const ColumnDescription *column, Datum value, void *out);
 
 /*
- * Continues a row's hash with a value, as GSD_CHECK does with held ones (kernels/common/check_hash.h).  *low becomes its
- * lowest 64 bits, 0 for NULL.
+ * Continues a row's hash with a value, as GSD_CHECK does with held ones (kernels/common/check_hash.h).  *low becomes
+ * its lowest 64 bits, 0 for NULL.
  */
 extern uint64 column_hash(const ColumnDescription *column, Datum value, bool isnull, uint64 hash, uint64 *low);
 

@@ -26,20 +26,26 @@
 
 PGDLLEXPORT void gpusort_keeper_main(Datum arg);
 
-/* Between two rolls.  A longer window costs writers, as nothing is pruned meanwhile. */
+/*
+ * Between two rolls, and at least when queries had to read pages from the table.  A longer window costs writers, as
+ * nothing is pruned meanwhile.
+ */
 #define ROLL_MS 250
+#define HURRY_MS 100
 /* Without a query for this time, the keeper ends. */
 #define QUIET_MS 60000
 /* Between two attempts to reach the service. */
 #define CALL_MS 1000
-/* For reading pages, in a roll of all tables; and while a first load is under way. */
-#define READ_US 25000
-#define LOAD_US 200000
+/* Part of the time that is for reading pages. */
+#define READ_PART 10
+/* Time for that in a roll while a first load is under way.  Who waits for a table's lock waits as long. */
+#define LOAD_US 50000
 
 static ColumnsShared *all;
 static KeeperShared *keeper;
 static ServiceLink *service_link;
 static int64 called_ms;			/* last attempt to reach the service */
+static int64 rolled_ms;			/* when the last roll began */
 
 /* Exit callback.  Loaders end, too, as nobody would publish what they store. */
 static void
@@ -177,6 +183,17 @@ count_tables(bool *loading)
 	return count;
 }
 
+/* Returns the time for reading pages, in microseconds, and begins a roll. */
+static int64
+take_budget(bool loading)
+{
+	int64		now = gsd_now_ms();
+	int64		passed = Min(Max(now - rolled_ms, HURRY_MS), ROLL_MS);
+
+	rolled_ms = now;
+	return loading ? LOAD_US : passed * 1000 / READ_PART;
+}
+
 /* Rolls all tables.  Returns true if a first load goes on. */
 static bool
 roll_tables(void)
@@ -184,6 +201,7 @@ roll_tables(void)
 	dlist_iter	iter;
 	bool		loading;
 	int			count = count_tables(&loading);
+	int64		budget = take_budget(loading);
 
 	window_next(keeper);
 	dlist_foreach(iter, &kept_tables)
@@ -193,7 +211,7 @@ roll_tables(void)
 
 		if (table->number == 0 || table->gone)
 			continue;
-		roll.budget_us = (loading ? LOAD_US : READ_US) / count;
+		roll.budget_us = budget / count;
 		if (!keeper_try(kept_table_roll, &roll))
 			table->unbroken = false;
 		if (roll.why != ENGINE_OK)
@@ -229,14 +247,25 @@ roll(bool *busy)
 	return !is_quiet();
 }
 
-/* Waits for the next roll. */
+/* Waits for some time, or until somebody sets the latch. */
 static void
-rest(bool busy)
+doze(int64 ms)
 {
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, busy ? 1 : ROLL_MS,
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, (long) Max(ms, 1),
 					 compat_wait_event("GpusortKeeper"));
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
+}
+
+/* Waits for the next roll, which comes sooner if a query wants pages. */
+static void
+rest(bool busy)
+{
+	int64		until;
+
+	doze(busy ? 1 : ROLL_MS);
+	while (!busy && (until = rolled_ms + HURRY_MS - gsd_now_ms()) > 0)
+		doze(until);
 }
 
 /* Main function of the worker. */

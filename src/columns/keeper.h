@@ -58,6 +58,12 @@ typedef struct PageResult
 
 typedef struct LoadJob LoadJob;
 
+/* No xid is kept for more transactions, as xids are compared modulo 2^32. */
+#define MAX_XID_AGE (1 << 30)
+
+/* Kinds of pages that a roll reads. */
+#define KEPT_PASSES 4
+
 /*
  * A table that is held.  A page is held (proved by the window), young (proved by its LSN) or neither.  All arrays of
  * pages have capacity entries.
@@ -76,22 +82,25 @@ typedef struct KeptTable
 	BlockNumber nblocks;		/* by the last copy, within capacity */
 	uint64	   *held;
 	uint64	   *young;
+	uint64	   *dated;			/* if young, has xids */
 	uint64	   *visible;		/* the last copy of the visibility map */
 	uint64	   *requested;		/* handed out to a load */
 	uint64	   *spoiled;		/* requested, and not visible in a copy since */
 	uint64	   *wanted;			/* read from the table by queries, or not loaded yet */
 	uint64	   *changed;		/* in another segment than in the published version */
 	uint64	   *refused;		/* all-visible, with values that cannot be held */
+	uint64	   *compact;		/* in a sparse segment, and to be read again */
 	PageXids   *xids;
-	XLogRecPtr *lsns;			/* as the map's after the next version */
+	XLogRecPtr *lsns;			/* as the map's after the next version; of other pages, when last looked at */
 	uint32	   *segments;
 	bool		unbroken;		/* copied in the roll before, so held pages remain proved */
 	HTAB	   *uses;			/* of segments: pages in use */
 	bool		sparse;			/* there are segments to compact */
+	int64		compacted_ms;	/* when their pages were marked */
 	PageResult *results;		/* loaded, and not settled */
 	uint32		nresults;
 	uint32		results_room;
-	BlockNumber cursor;			/* where the next load begins */
+	Size		cursors[KEPT_PASSES];	/* words where the next passes begin */
 	bool		loading;		/* the first load is under way */
 	LoadJob    *job;			/* loaders at work, or NULL */
 	int64		full_ms;		/* when memory was used up; 0: it was not */
@@ -143,8 +152,14 @@ extern bool kept_table_current(KeptTable *table, Relation rel);
 /* Puts a page's rows in a segment, or (0) nowhere. */
 extern void kept_table_place(KeptTable *table, BlockNumber block, uint32 segment);
 
-/* Returns true if less than half of a segment's pages are in use. */
-extern bool kept_table_sparse(KeptTable *table, uint32 segment);
+/* Lets go of a page. */
+extern void kept_table_release(KeptTable *table, BlockNumber block);
+
+/* Has a page be proved by its LSN, and xids if they are valid. */
+extern void kept_table_set_young(KeptTable *table, BlockNumber block, PageXids xids);
+
+/* Has the pages of segments be read again of which less than half are in use. */
+extern void kept_table_mark_sparse(KeptTable *table);
 
 /* Publishes what has changed, under a window. */
 extern bool kept_table_publish(KeptTable *table, uint32 window, ServiceLink *link, EngineFailure *why);
@@ -161,14 +176,17 @@ typedef struct TableRoll
 
 extern void kept_table_roll(void *roll);
 
-/*
- * Returns a word's pages that are to be read: what is not held and either all-visible or wanted; young pages that
- * queries found changed; those of sparse segments.
- */
-extern uint64 kept_table_candidates(KeptTable *table, Size word);
-
 /* Records the result of a load. */
 extern void kept_table_result(KeptTable *table, const LoadedPage *page, uint32 segment);
+
+/* keeper_read.c: reads pages in the order of their worth, and has loaders read many. */
+extern void kept_table_read(TableRoll *roll, Relation rel);
+
+/*
+ * Returns a word's pages that are to be read: what is not held and either all-visible or wanted, and what is in sparse
+ * segments.
+ */
+extern uint64 kept_table_candidates(const KeptTable *table, Size word);
 
 /* ---------------------------------------------------------------- loaders (load_job.c) */
 

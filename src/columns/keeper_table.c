@@ -18,9 +18,6 @@
 /* Room for growth, so that not every new page needs another map. */
 #define GROWTH_PAGES 1024
 
-/* No xid is kept for more transactions, as xids are compared modulo 2^32. */
-#define MAX_XID_AGE (1 << 30)
-
 /* Pages of a segment, and how many of them are in use. */
 typedef struct SegmentUse
 {
@@ -99,12 +96,14 @@ regrow_arrays(KeptTable *table, BlockNumber capacity)
 
 	regrow(table, &table->held, old_bytes, bytes);
 	regrow(table, &table->young, old_bytes, bytes);
+	regrow(table, &table->dated, old_bytes, bytes);
 	regrow(table, &table->visible, old_bytes, bytes);
 	regrow(table, &table->requested, old_bytes, bytes);
 	regrow(table, &table->spoiled, old_bytes, bytes);
 	regrow(table, &table->wanted, old_bytes, bytes);
 	regrow(table, &table->changed, old_bytes, bytes);
 	regrow(table, &table->refused, old_bytes, bytes);
+	regrow(table, &table->compact, old_bytes, bytes);
 	regrow(table, &table->lsns, table->capacity * sizeof(XLogRecPtr), capacity * sizeof(XLogRecPtr));
 	regrow(table, &table->segments, table->capacity * sizeof(uint32), capacity * sizeof(uint32));
 	regrow(table, &table->xids, table->capacity * sizeof(PageXids), capacity * sizeof(PageXids));
@@ -195,12 +194,26 @@ count_use(KeptTable *table, uint32 segment, int change)
 		table->sparse = true;
 }
 
-bool
-kept_table_sparse(KeptTable *table, uint32 segment)
+void
+kept_table_mark_sparse(KeptTable *table)
 {
-	SegmentUse *use = segment == 0 ? NULL : hash_search(table->uses, &segment, HASH_FIND, NULL);
+	uint32		looked = 0;		/* segment of the page before, as pages of one lie together */
+	bool		sparse = false;
 
-	return use != NULL && use->used * 2 < use->pages;
+	for (BlockNumber block = 0; block < table->nblocks; block++)
+	{
+		uint32		segment = table->segments[block];
+
+		if (segment != looked)
+		{
+			SegmentUse *use = segment == 0 ? NULL : hash_search(table->uses, &segment, HASH_FIND, NULL);
+
+			looked = segment;
+			sparse = use != NULL && use->used * 2 < use->pages;
+		}
+		if (sparse)
+			set_page_bit(table->compact, block);
+	}
 }
 
 void
@@ -216,6 +229,26 @@ kept_table_place(KeptTable *table, BlockNumber block, uint32 segment)
 		count_use(table, segment, 1);
 	table->segments[block] = segment;
 	set_page_bit(table->changed, block);
+	clear_page_bit(table->compact, block);
+}
+
+void
+kept_table_release(KeptTable *table, BlockNumber block)
+{
+	clear_page_bit(table->held, block);
+	clear_page_bit(table->young, block);
+	kept_table_place(table, block, 0);
+}
+
+void
+kept_table_set_young(KeptTable *table, BlockNumber block, PageXids xids)
+{
+	set_page_bit(table->young, block);
+	table->xids[block] = xids;
+	if (TransactionIdIsValid(xids.newest))
+		set_page_bit(table->dated, block);
+	else
+		clear_page_bit(table->dated, block);
 }
 
 /* Describes a relation in the map's key. */
@@ -262,8 +295,7 @@ adopt_page(KeptTable *table, const PageMap *from, BlockNumber block, PageXids xi
 	table->lsns[block] = from->lsns[block];
 	table->segments[block] = from->segments[block];
 	count_use(table, from->segments[block], 1);
-	table->xids[block] = xids;
-	set_page_bit(table->young, block);
+	kept_table_set_young(table, block, xids);
 	clear_page_bit(table->wanted, block);
 }
 

@@ -206,8 +206,8 @@ any_running_between(const RunningXids *running, TransactionId oldest, Transactio
 
 /*
  * Returns true if a snapshot sees every xid of a young page as ended, as the keeper did when it loaded the page.  With
- * overflowed subtransactions the snapshot does not list all that run (procarray.c: GetSnapshotData), so only xids before
- * its xmin are known to have ended.
+ * overflowed subtransactions the snapshot does not list all that run (procarray.c: GetSnapshotData), so only xids
+ * before its xmin are known to have ended.
  */
 static bool
 sees_all_ended(const RunningXids *running, const YoungPage *page)

@@ -39,8 +39,8 @@ extern bool prove_pages(Relation rel, Snapshot snapshot, const PageMap *map, con
 						PageProof *proof);
 
 /*
- * Copies the all-visible bits of the first nblocks pages, each page of the visibility map at one moment: a bit per page,
- * (nblocks + 63) / 64 words.
+ * Copies the all-visible bits of the first nblocks pages, each page of the visibility map at one moment: a bit per
+ * page, (nblocks + 63) / 64 words.
  */
 extern void copy_all_visible(Relation rel, BlockNumber nblocks, uint64 *visible);
 

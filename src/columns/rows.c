@@ -50,6 +50,20 @@ find_offsets(RowReader *reader)
 		reader->attributes[i].offset = -1;
 }
 
+/* Lists the held columns among the attributes of known offsets. */
+static void
+list_fixed(RowReader *reader)
+{
+	reader->fixed = palloc_array(RowFixed, reader->nfixed + 1);
+	reader->nheld = 0;
+	for (int i = 0; i < reader->nfixed; i++)
+		if (reader->attributes[i].column >= 0)
+			reader->fixed[reader->nheld++] = (RowFixed)
+		{
+			(uint32) reader->attributes[i].offset, (uint32) reader->attributes[i].column
+		};
+}
+
 /* Encodes what rows have that are older than a column. */
 static void
 set_missing(RowColumn *column, Relation rel)
@@ -88,6 +102,7 @@ row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *column
 		reader->attributes[columns[i].number - 1].column = (int16) i;
 		set_missing(&reader->columns[i], rel);
 	}
+	list_fixed(reader);
 }
 
 /* Sets a row's null bit.  The bits are cleared when the first is set. */
@@ -197,26 +212,32 @@ walk(RowReader *reader, HeapTupleHeader tuple, int first, int natts, uint32 offs
 	return true;
 }
 
+/* Writes the values of a tuple that has NULLs, or is older than a column. */
+static bool
+read_other(RowReader *reader, HeapTupleHeader tuple, uint32 row)
+{
+	int			natts = Min((int) HeapTupleHeaderGetNatts(tuple), reader->nattributes);
+
+	return (natts == reader->nattributes || put_missing(reader, natts, row)) && walk(reader, tuple, 0, natts, 0, row);
+}
+
 bool
 row_read(RowReader *reader, HeapTupleHeader tuple, uint32 row)
 {
 	const char *data = (const char *) tuple + tuple->t_hoff;
-	int			natts = Min((int) HeapTupleHeaderGetNatts(tuple), reader->nattributes);
-	int			known = (tuple->t_infomask & HEAP_HASNULL) ? 0 : Min(reader->nfixed, natts);
 
-	for (int i = 0; i < known; i++)
+	if ((tuple->t_infomask & HEAP_HASNULL) != 0 || (int) HeapTupleHeaderGetNatts(tuple) < reader->nattributes)
+		return read_other(reader, tuple, row);
+	for (int i = 0; i < reader->nheld; i++)
 	{
-		const RowAttribute *attribute = &reader->attributes[i];
+		const RowFixed *fixed = &reader->fixed[i];
 
-		if (attribute->column >= 0 &&
-			!put_value(&reader->columns[attribute->column], data + attribute->offset, row))
+		if (!put_value(&reader->columns[fixed->column], data + fixed->offset, row))
 			return false;
 	}
-	if (natts < reader->nattributes && !put_missing(reader, natts, row))
-		return false;
 	/* known attributes end where the next begins, but for its alignment */
-	return known == natts ||
-		walk(reader, tuple, known, natts, known > 0 ? (uint32) reader->fixed_end : 0, row);
+	return reader->nfixed == reader->nattributes ||
+		walk(reader, tuple, reader->nfixed, reader->nattributes, (uint32) reader->fixed_end, row);
 }
 
 void
@@ -228,5 +249,6 @@ row_forget(RowReader *reader, uint32 first, uint32 end)
 
 		for (uint32 row = first; column->has_nulls && row < end; row++)
 			column->nulls[row / 64] &= ~(UINT64CONST(1) << (row % 64));
+		column->has_nulls = column->has_nulls && first > 0;
 	}
 }

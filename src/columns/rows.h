@@ -17,6 +17,13 @@ typedef struct RowAttribute
 	int32		offset;			/* in tuples without NULLs, or -1 where it differs from tuple to tuple */
 } RowAttribute;
 
+/* A held column whose offset is known. */
+typedef struct RowFixed
+{
+	uint32		offset;			/* in tuples without NULLs */
+	uint32		column;			/* its index */
+} RowFixed;
+
 /* A held column, and where its values go. */
 typedef struct RowColumn
 {
@@ -37,6 +44,8 @@ typedef struct RowReader
 	int			nfixed;			/* attributes at the start with a known offset */
 	int			fixed_end;		/* offset after them */
 	RowAttribute *attributes;
+	int			nheld;			/* held ones of those */
+	RowFixed   *fixed;
 	int			ncolumns;
 	RowColumn  *columns;
 } RowReader;

@@ -6,6 +6,7 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "storage/ipc.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
@@ -229,6 +230,18 @@ columns_demand(void)
 	}
 	pg_atomic_write_u64(&entry->queried_ms, (uint64) gsd_now_ms());
 	return NULL;
+}
+
+void
+columns_hurry(void)
+{
+	const char *why;
+	ColumnsShared *all = columns_shared(&why);
+	const KeeperShared *keeper = all != NULL ? columns_keeper(all) : NULL;
+
+	/* another process, if it has ended meanwhile, finds nothing to do */
+	if (keeper != NULL && keeper->pid > 0)
+		SetLatch(&ProcGlobal->allProcs[keeper->procno].procLatch);
 }
 
 /* Returns the xmin of a window's snapshot, or an invalid xid if the keeper does not hold it. */

@@ -90,6 +90,9 @@ extern KeeperShared *columns_keeper(ColumnsShared *all);
  */
 extern const char *columns_demand(void);
 
+/* Tells the keeper that a query had to read pages from the table. */
+extern void columns_hurry(void);
+
 /* Returns true if the keeper still holds the snapshot of a map's window. */
 extern bool columns_window_held(const KeeperShared *keeper, uint32 window);
 

@@ -1,9 +1,17 @@
 -- Resident columns: what gpusort_columns_add refuses and says, who may choose, and what the view shows to whom.
 \ir setup.psql
-SELECT plan(27);
+CREATE EXTENSION IF NOT EXISTS gpusort;
+SELECT plan(31);
 
 CREATE TABLE c (id bigint, n numeric(10, 2), wide numeric, t text, i interval, e bigint GENERATED ALWAYS AS (id * 2) STORED);
 INSERT INTO c SELECT g, g / 3.0, g, 'x', '1 h' FROM generate_series(1, 1000) AS g;
+-- numerics of all lengths, with the integers that they are held as
+CREATE TABLE scaled AS SELECT v::numeric(12, 2) AS two, (v::numeric(12, 2) * 100)::bigint AS two_held,
+	(v / 1000)::numeric(18, 5) AS five, ((v / 1000)::numeric(18, 5) * 100000)::bigint AS five_held,
+	(v / 7)::numeric(16, 4) AS four, ((v / 7)::numeric(16, 4) * 10000)::bigint AS four_held,
+	(v / 3)::numeric(15, 0) AS none, (v / 3)::numeric(15, 0)::bigint AS none_held
+FROM (SELECT s * d * 10 ^ e::numeric AS v FROM unnest('{-1,0,1}'::numeric[]) AS s,
+	unnest('{1,1.1,1.01,9,9.99,1.2345,1.00004,9.9999,9.99994}'::numeric[]) AS d, generate_series(-6, 9) AS e) AS x;
 CREATE TABLE nothing (t text);
 CREATE TABLE parent (id bigint) PARTITION BY RANGE (id);
 CREATE UNLOGGED TABLE unlogged (id bigint);
@@ -42,6 +50,14 @@ SELECT lives_ok($$SELECT gpusort_columns_add('c', '{id}')$$, 'chosen again');
 SELECT results_eq($$SELECT "column"::text COLLATE "default" FROM gpusort_columns WHERE rel = 'c'::regclass$$, $$VALUES ('id'::text)$$, 'the last choice counts');
 SELECT lives_ok($$SELECT gpusort_columns_add('m')$$, 'a materialized view');
 SELECT lives_ok($$SELECT gpusort_columns_add('parent')$$, 'a parent without partitions');
+
+SELECT is(count(of)::int, 0, 'numeric with ' || decimals || ' decimals is held as an integer')
+FROM (VALUES (0), (2), (4), (5)) AS d (decimals) LEFT JOIN (
+	SELECT 2 AS of FROM scaled WHERE gpusort_columns_hash(two) IS DISTINCT FROM gpusort_columns_hash(two_held) UNION ALL
+	SELECT 5 FROM scaled WHERE gpusort_columns_hash(five) IS DISTINCT FROM gpusort_columns_hash(five_held) UNION ALL
+	SELECT 4 FROM scaled WHERE gpusort_columns_hash(four) IS DISTINCT FROM gpusort_columns_hash(four_held) UNION ALL
+	SELECT 0 FROM scaled WHERE gpusort_columns_hash(none) IS DISTINCT FROM gpusort_columns_hash(none_held)) AS x
+	ON of = decimals GROUP BY decimals ORDER BY decimals;
 
 SET ROLE columns_stranger;
 SELECT throws_like($$SELECT gpusort_columns_add('owned')$$, 'must be owner of table owned', 'by somebody else');

@@ -2,10 +2,10 @@
 # columns_storm.pl: resident columns under a storm, as long as STORM_SECONDS says, by the seed SEED.
 #
 # Writers change three tables in every way that PostgreSQL knows, in transactions that commit, roll back, have many
-# subtransactions or are prepared; another session vacuums, rewrites and alters them; another database holds back its own
-# horizon.  Readers, old and new, compare what gpusort_columns_check answers from columns, young pages and pages of the
-# table with what PostgreSQL's scan answers in the same snapshot, also in the midst of their own changes.  The keeper, the
-# service and the server are killed.  `make columns-storm TIME=3600` runs it for an hour.
+# subtransactions or are prepared; another session vacuums, rewrites and alters them; another database holds back its
+# own horizon.  Readers, old and new, compare what gpusort_columns_check answers from columns, young pages and pages of
+# the table with what PostgreSQL's scan answers in the same snapshot, also in the midst of their own changes.  The
+# keeper, the service and the server are killed.  `make columns-storm TIME=3600` runs it for an hour.
 use strict;
 use warnings;
 
@@ -51,8 +51,8 @@ foreach my $table (@tables)
 	$node->safe_psql('postgres', <<"SQL");
 CREATE TABLE $table (id int8, a int4, pad text, b int8, n numeric(14, 2), f float8, d date, o bool)
 	WITH (fillfactor = $fill{$table});
-INSERT INTO $table SELECT i, i % 1000, repeat('x', 40 + i % 40), nullif(i % 7, 0) * i, i / 7.0, i / 3.0, date '2020-01-01' +
-	i % 999, i % 3 = 0 FROM generate_series(1, $rows{$table}) i;
+INSERT INTO $table SELECT i, i % 1000, repeat('x', 40 + i % 40), nullif(i % 7, 0) * i, i / 7.0, i / 3.0,
+	date '2020-01-01' + i % 999, i % 3 = 0 FROM generate_series(1, $rows{$table}) i;
 CREATE $unique INDEX ${table}_id ON $table (id);
 VACUUM ANALYZE $table;
 SQL
@@ -71,8 +71,8 @@ sub compare
 	unshift @some, 'b' unless $some[0] =~ /^(a|b|id)$/;
 	my $list = join ', ', @some;
 	my $check = "gpusort_columns_check('$table', '{" . join(',', @some) . "}')";
-	my $plain = "SELECT count(*) n, coalesce(sum($some[0]), 0)::int8 s, coalesce(bit_xor(gpusort_columns_hash($list)), 0) h"
-		. " FROM $table";
+	my $plain = "SELECT count(*) n, coalesce(sum($some[0]), 0)::int8 s, "
+		. "coalesce(bit_xor(gpusort_columns_hash($list)), 0) h FROM $table";
 	my $from = one_of("$check c, ($plain) p", "($plain) p, LATERAL (SELECT * FROM $check OFFSET 0) c");
 
 	return "SELECT 'cmp', '$kind', (c.rows, c.sum, c.hash) = (p.n, p.s, p.h), c.from_columns, c.young, c.undecided, "
@@ -156,8 +156,8 @@ sub upheaval
 	my @rare = ("VACUUM FULL $table;\nVACUUM $table", "CLUSTER $table USING ${table}_id;\nVACUUM $table",
 		$table eq 'uniq' ? "DELETE FROM uniq WHERE id % 2 = 0;\nVACUUM uniq" : "BEGIN;\nTRUNCATE $table;\n$copy;\n"
 			. compare($table, 'own table') . "$end;\nVACUUM $table",
-		"BEGIN;\nALTER TABLE $table DROP COLUMN IF EXISTS e;\nALTER TABLE $table ADD COLUMN e int8 DEFAULT " . number(1000)
-			. ";\n$end", "ALTER TABLE $table ALTER COLUMN a TYPE " . one_of('int4', 'int8'),
+		"BEGIN;\nALTER TABLE $table DROP COLUMN IF EXISTS e;\nALTER TABLE $table ADD COLUMN e int8 DEFAULT "
+			. number(1000) . ";\n$end", "ALTER TABLE $table ALTER COLUMN a TYPE " . one_of('int4', 'int8'),
 		"CREATE INDEX CONCURRENTLY ${table}_b ON $table (b);\nDROP INDEX CONCURRENTLY ${table}_b",
 		"REINDEX TABLE CONCURRENTLY $table",
 		"SELECT gpusort_columns_remove('$table');\nSELECT gpusort_columns_add('$table')",
@@ -219,7 +219,7 @@ sub victim
 {
 	my ($kind) = @_;
 	my %query = (service => "SELECT max(pid) FROM gpusort_devices WHERE pid IS NOT NULL",
-		keeper => "SELECT max(pid) FROM pg_stat_activity WHERE backend_type = 'gpusort columns keeper'",
+		keeper => "SELECT max(pid) FROM pg_stat_activity WHERE backend_type = 'gpusort columns'",
 		backend => "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() "
 			. "ORDER BY random() LIMIT 1");
 	my ($out, $err);
