@@ -12,6 +12,8 @@
 #ifndef GPUSORT_NUMERIC_PARTS_H
 #define GPUSORT_NUMERIC_PARTS_H
 
+#include "src/base/compat.h"
+
 #define NUMERIC_SHORT_FLAGS_MASK	0xC000
 #define NUMERIC_SHORT_FLAGS			0x8000
 #define NUMERIC_SHORT_SIGN			0x2000
