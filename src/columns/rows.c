@@ -192,7 +192,7 @@ static bool
 walk(RowReader *reader, HeapTupleHeader tuple, int first, int natts, uint32 offset, uint32 row)
 {
 	const char *data = (const char *) tuple + tuple->t_hoff;
-	const bits8 *nulls = (tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL;
+	const uint8 *nulls = (tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL;
 
 	for (int i = first; i < natts; i++)
 	{
