@@ -111,12 +111,12 @@ CREATE FUNCTION look.describe() RETURNS TABLE (object text, description jsonb) L
 $$;
 SQL
 
-# Objects of a database: identity => description.
+# Objects of a database: identity => description.  Names of TOAST tables have the OIDs of their tables.
 sub objects
 {
 	my ($node, $database) = @_;
 	my $json = JSON::PP->new->canonical->utf8;
-	return map { my ($object, $text) = split /\t/, $_, 2; $object => $json->decode($text) } split /\n/,
+	return map { my ($object, $text) = split /\t/, s/\bpg_toast_\d+/pg_toast_n/gr, 2; $object => $json->decode($text) } split /\n/,
 		$node->safe_psql($database, 'SELECT object, description FROM look.describe()', extra_params => [ '-F', "\t" ]);
 }
 
