@@ -107,6 +107,26 @@ held_column(const HeldTable *table, Relation rel, AttrNumber number)
 	return -1;
 }
 
+/*
+ * Asks for the map of the next keeper, perhaps.  Returns false if its columns are not those of the map before, by whose
+ * places the caller names them.
+ */
+static bool
+ask_again(ServiceLink *link, HeldTable *table, const char **why)
+{
+	const PageMapHeader *header = table->map.header;
+	uint32		ncolumns = header->ncolumns;
+	Size		bytes = ncolumns * sizeof(ColumnDescription);
+	ColumnDescription *columns = memcpy(palloc(bytes), header->columns, bytes);
+	bool		same;
+
+	ask(link, table, why);
+	header = table->map.header;
+	same = header != NULL && header->ncolumns == ncolumns && memcmp(header->columns, columns, bytes) == 0;
+	pfree(columns);
+	return same;
+}
+
 bool
 held_pages(ServiceLink *link, HeldTable *table, Relation rel, Snapshot snapshot, PageProof *proof, const char **why)
 {
@@ -120,9 +140,9 @@ held_pages(ServiceLink *link, HeldTable *table, Relation rel, Snapshot snapshot,
 	{
 		if (prove_pages(rel, snapshot, &table->map, keeper, proof))
 			return true;
-		if (attempt == PROOF_ATTEMPTS / 2)
-			ask(link, table, why);	/* by a new keeper, perhaps */
-		if (table->map.header == NULL || !is_of(table->map.header, rel, all->generation))
+		if (attempt == PROOF_ATTEMPTS / 2 && !ask_again(link, table, why))
+			return false;
+		if (!is_of(table->map.header, rel, all->generation))
 			return false;
 	}
 	return false;

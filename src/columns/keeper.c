@@ -241,8 +241,11 @@ roll(bool *busy)
 	call_service();
 	if (!keeper_choose(service_link, all) && !any_request())
 		return false;
-	if (service_link != NULL)
-		*busy = roll_tables();
+	/* it failed, or an error came, while a table was declared or in the roll before */
+	if (service_link != NULL && !store_usable(service_link))
+		lose_service();
+	/* without a service, too: a window that stays keeps writers from pruning */
+	*busy = roll_tables();
 	keeper_report(all);
 	return !is_quiet();
 }

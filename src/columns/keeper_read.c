@@ -72,15 +72,16 @@ age_young(KeptTable *table, TransactionId horizon)
 		}
 }
 
-/* Returns a page's LSN (proof.c has this look, too, of a query). */
+/* Returns a page's LSN and flag in one hold of the lock (proof.c has this look, too, of a query). */
 static XLogRecPtr
-lsn_now(PageReading *reading, BlockNumber block)
+lsn_now(PageReading *reading, BlockNumber block, bool *all_visible)
 {
 	Buffer		buffer = ReadBufferExtended(reading->rel, MAIN_FORKNUM, block, RBM_NORMAL, reading->strategy);
 	XLogRecPtr	lsn;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	lsn = BufferGetLSNAtomic(buffer);
+	*all_visible = PageIsAllVisible(BufferGetPage(buffer));
 	UnlockReleaseBuffer(buffer);
 	return lsn;
 }
@@ -144,10 +145,11 @@ read_settled(PageReading *reading, BlockNumber block)
 	KeptTable  *table = reading->roll->table;
 	XLogRecPtr	known = table->lsns[block];
 	XLogRecPtr	now;
+	bool		all_visible;
 
 	if (XLogRecPtrIsInvalid(known))
 		return read_page(reading, block);	/* never seen */
-	now = lsn_now(reading, block);
+	now = lsn_now(reading, block, &all_visible);
 	if (page_bit(table->young, block))
 	{
 		if (now == known)
@@ -162,15 +164,19 @@ read_settled(PageReading *reading, BlockNumber block)
 	return now != known || read_page(reading, block);
 }
 
-/* Has a young page that is all-visible by this roll's copy be held, if its LSN is that of its load. */
+/*
+ * Has a young page that is all-visible by this roll's copy be held, if its LSN is that of its load.  A page without the
+ * flag stays young: the map's bit is stale then, and a change of the page would not clear it (heapam.c).
+ */
 static bool
 promote(PageReading *reading, BlockNumber block)
 {
 	KeptTable  *table = reading->roll->table;
+	bool		all_visible;
 
-	if (lsn_now(reading, block) != table->lsns[block])
+	if (lsn_now(reading, block, &all_visible) != table->lsns[block])
 		kept_table_release(table, block);
-	else
+	else if (all_visible)
 	{
 		clear_page_bit(table->young, block);
 		set_page_bit(table->held, block);

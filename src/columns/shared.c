@@ -277,7 +277,9 @@ window_xmin(const KeeperWindow *shown, uint32 window)
 bool
 columns_window_held(const KeeperShared *keeper, uint32 window)
 {
+	const volatile KeeperWindow *shown = &keeper->window;
 	volatile PGPROC *proc;
+	bool		is_keeper;
 	TransactionId xmin;
 	TransactionId held;
 
@@ -287,9 +289,10 @@ columns_window_held(const KeeperShared *keeper, uint32 window)
 	xmin = window_xmin(&keeper->window, window);
 	if (!TransactionIdIsValid(xmin))
 		return false;
-	proc = &ProcGlobal->allProcs[keeper->window.procno];
+	proc = &ProcGlobal->allProcs[shown->procno];
+	is_keeper = proc->pid == shown->pid;
 	held = proc->xmin;
-	pg_read_barrier();
-	return proc->pid == keeper->window.pid && TransactionIdIsValid(held) && TransactionIdPrecedesOrEquals(held, xmin) &&
+	pg_read_barrier();			/* the window's process is read while it is shown */
+	return is_keeper && TransactionIdIsValid(held) && TransactionIdPrecedesOrEquals(held, xmin) &&
 		TransactionIdIsValid(window_xmin(&keeper->window, window));
 }

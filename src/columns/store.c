@@ -2,7 +2,8 @@
  * store.c: the messages about resident columns, as calls.
  *
  * Each call sends a message and waits for its answer, as long as the service gives signs of life.  A link that a call
- * has left by an error can be parked or closed: the end of a job cancels what the service still does for it.
+ * has left by an error can be parked or closed: the end of a job cancels what the service still does for it.  Until then
+ * it takes no other question, whose answer would be that of the one before.
  */
 #include "postgres.h"
 
@@ -13,16 +14,35 @@
 #include "src/engine/link_pool.h"
 #include "store.h"
 
+/* Sends a question, with a descriptor or -1.  The link is asking until the answer is there. */
+static bool
+send_question(ServiceLink *link, const gsd_header *question, int fd, EngineFailure *why)
+{
+	*why = ENGINE_PROTOCOL;
+	if (link->asking)
+		return false;
+	link->asking = true;
+	return link_send_file(link, question, fd, why);
+}
+
+/* Judges what was received.  Returns true if it is the answer of the given type. */
+static bool
+is_answer(ServiceLink *link, const gsd_message *answer, uint32 type, EngineFailure *why)
+{
+	if (*why == ENGINE_OK && answer->head.type != type)
+		*why = ENGINE_PROTOCOL;
+	link->asking = *why != ENGINE_OK;
+	return *why == ENGINE_OK;
+}
+
 /* Sends a question and waits for an answer of the given type. */
 static bool
 ask(ServiceLink *link, const gsd_header *question, uint32 type, gsd_message *answer, EngineFailure *why)
 {
-	if (!link_send(link, question, why))
+	if (!send_question(link, question, -1, why))
 		return false;
 	*why = link_receive(link, answer, true, LINK_WAIT_SORT);
-	if (*why == ENGINE_OK && answer->head.type != type)
-		*why = ENGINE_PROTOCOL;
-	return *why == ENGINE_OK;
+	return is_answer(link, answer, type, why);
 }
 
 /* Waits for GSD_DONE.  Returns true if its status is GS_OK. */
@@ -30,10 +50,10 @@ static bool
 await_done(ServiceLink *link, gsd_message *answer, EngineFailure *why)
 {
 	*why = link_receive(link, answer, true, LINK_WAIT_SORT);
-	if (*why == ENGINE_OK && answer->head.type != GSD_DONE)
-		*why = ENGINE_PROTOCOL;
-	if (*why != ENGINE_OK || answer->done.status == GS_OK)
-		return *why == ENGINE_OK;
+	if (!is_answer(link, answer, GSD_DONE, why))
+		return false;
+	if (answer->done.status == GS_OK)
+		return true;
 	ereport(DEBUG1, (errmsg_internal("gpusort service: %s", answer->done.text)));
 	*why = engine_failure_of((gs_status) answer->done.status);
 	return false;
@@ -51,7 +71,18 @@ store_open_internal(bool patient, EngineFailure *why)
 ServiceLink *
 store_open(EngineFailure *why)
 {
-	return link_open(LINK_COLUMNS, false, why);
+	ServiceLink *link = link_open(LINK_COLUMNS, false, why);
+
+	/* a parked one has been settled */
+	if (link != NULL)
+		link->asking = false;
+	return link;
+}
+
+bool
+store_usable(const ServiceLink *link)
+{
+	return !link->asking;
 }
 
 void
@@ -80,7 +111,7 @@ store_table(ServiceLink *link, uint64 table, Oid relation, uint32 ncolumns, cons
 	strlcpy(message.table.folder, DatabasePath, sizeof(message.table.folder));
 	for (uint32 c = 0; c < ncolumns; c++)
 		message.table.types[c] = (uint8) types[c];
-	return link_send_file(link, &message.head, map_fd, why) && await_done(link, &message, why);
+	return send_question(link, &message.head, map_fd, why) && await_done(link, &message, why);
 }
 
 bool
@@ -91,7 +122,7 @@ store_drop(ServiceLink *link, uint64 table, EngineFailure *why)
 
 	gsd_head(&question.head, GSD_DROP, sizeof(question));
 	question.number = table;
-	return link_send(link, &question.head, why) && await_done(link, &answer, why);
+	return send_question(link, &question.head, -1, why) && await_done(link, &answer, why);
 }
 
 bool
@@ -127,7 +158,7 @@ store_segment(ServiceLink *link, uint64 table, uint64 pages_at, uint32 npages, u
 	question.table = table;
 	question.pages_at = pages_at;
 	question.npages = npages;
-	if (!link_send(link, &question.head, why) || !await_done(link, &answer, why))
+	if (!send_question(link, &question.head, -1, why) || !await_done(link, &answer, why))
 		return false;
 	*segment = (uint32) answer.done.number;
 	return true;
@@ -151,7 +182,7 @@ store_publish(ServiceLink *link, uint64 table, uint64 version, const StorePlace 
 			memcpy(link_slot(link, 0), places + sent, question.count * sizeof(StorePlace));
 		sent += question.count;
 		question.last = sent == n;
-		if (!link_send(link, &question.head, why) || !await_done(link, &answer, why))
+		if (!send_question(link, &question.head, -1, why) || !await_done(link, &answer, why))
 			return false;
 	} while (sent < n);
 	return true;
@@ -170,7 +201,7 @@ store_wanted(ServiceLink *link, uint64 table, BlockNumber nblocks, uint64 *wante
 	{
 		question.first = (uint32) first;
 		question.blocks = (uint32) Min(room, nblocks - first);
-		if (!link_send(link, &question.head, why) || !await_done(link, &answer, why))
+		if (!send_question(link, &question.head, -1, why) || !await_done(link, &answer, why))
 			return false;
 		memcpy(wanted + first / 64, link_area(link, 0), (question.blocks + 63) / 64 * sizeof(uint64));
 	}
@@ -187,12 +218,10 @@ store_map(ServiceLink *link, Oid relation, uint64 *table, EngineFailure *why)
 	*table = 0;
 	gsd_head(&question.head, GSD_MAP, sizeof(question));
 	question.number = relation;
-	if (!link_send(link, &question.head, why))
+	if (!send_question(link, &question.head, -1, why))
 		return -1;
 	*why = link_receive_file(link, &answer, &fd);
-	if (*why == ENGINE_OK && answer.head.type != GSD_MAP_OF)
-		*why = ENGINE_PROTOCOL;
-	else if (*why == ENGINE_OK && answer.map_of.table != 0 && fd < 0)
+	if (is_answer(link, &answer, GSD_MAP_OF, why) && answer.map_of.table != 0 && fd < 0)
 		*why = ENGINE_NO_FILE;
 	if (*why == ENGINE_OK)
 		*table = answer.map_of.table;

@@ -40,6 +40,9 @@ extern ServiceLink *store_open(EngineFailure *why);
 extern void store_close(ServiceLink *link);
 extern void store_park(ServiceLink *link);
 
+/* Returns false if a call was left before its answer was there.  All other calls then fail. */
+extern bool store_usable(const ServiceLink *link);
+
 /*
  * Makes a table, or takes over one that has this number, whose unpublished segments are freed.  expected: bytes of all
  * its values, which decide whether it lies on a device.  map_fd remains the caller's.

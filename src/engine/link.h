@@ -25,6 +25,7 @@ typedef struct ServiceLink
 	int			socket;			/* -1: none; its descriptor is reserved nevertheless */
 	bool		gpu;
 	bool		ending;			/* the service has not confirmed the end of a job */
+	bool		asking;			/* a question about columns has no answer (store.c) */
 	uint64		owner;			/* role and database */
 	uint32		job;			/* number of the last job */
 	char	   *ring;
