@@ -22,6 +22,7 @@ struct RowGather
 	uint16		fixed_natts;	/* that such a tuple has, if it has all columns */
 	uint32		fixed_bytes;	/* of a row's data */
 	const char **places;		/* of a tuple's columns */
+	Size		overhead;		/* of a row, at most: what it has beyond the data of its tuple */
 	MinimalTuple row;			/* room for the longest row */
 };
 
@@ -128,8 +129,8 @@ rowgather_create(List *targets, TupleDesc source, TupleDesc result)
 	find_fixed_places(gather, source->natts);
 	gather->places = palloc(sizeof(char *) * gather->nsource);
 	/* no column is there twice, so a row has no more data than the tuple, alignment aside */
-	gather->row = palloc(BLCKSZ + ROW_HEADER_BYTES + MAXALIGN(BITMAPLEN(ncolumns)) +
-						 (Size) ncolumns * MAXIMUM_ALIGNOF);
+	gather->overhead = ROW_HEADER_BYTES + MAXALIGN(BITMAPLEN(ncolumns)) + (Size) (ncolumns + 1) * MAXIMUM_ALIGNOF;
+	gather->row = palloc(BLCKSZ + gather->overhead);
 	return gather;
 }
 
@@ -217,19 +218,18 @@ has_null(const RowGather *gather)
 }
 
 /*
- * Forms a row from a tuple, as heap_form_minimal_tuple would; valid until the next call.  NULL if the tuple lacks
- * columns that were added to the table after it was written.
+ * Forms a row from a tuple, as heap_form_minimal_tuple would; false if the tuple lacks columns that were added to the
+ * table after it was written.
  */
-static MinimalTuple
-form_row(RowGather *gather, HeapTupleHeader tuple)
+static inline bool
+form_row(RowGather *gather, HeapTupleHeader tuple, MinimalTuple row)
 {
-	MinimalTuple row = gather->row;
 	uint16		infomask = 0;
 	Size		header = SizeofMinimalTupleHeader;
 	char	   *to;
 
 	if (HeapTupleHeaderGetNatts(tuple) < gather->nsource)
-		return NULL;
+		return false;
 	find_columns(gather, tuple);
 	if (tuple->t_infomask & HEAP_HASNULL && has_null(gather))
 	{
@@ -261,7 +261,21 @@ form_row(RowGather *gather, HeapTupleHeader tuple)
 	row->t_infomask2 = gather->ncolumns;
 	row->t_infomask = infomask;
 	row->t_hoff = (uint8) (header + MINIMAL_TUPLE_OFFSET);
-	return row;
+	return true;
+}
+
+/* Appends a row, formed in the store itself where there is room; false without memory, or if columns lack. */
+static inline bool
+put_row(RowGather *gather, RowStore *store, ItemId item, HeapTupleHeader tuple)
+{
+	MinimalTuple place = rowstore_place(store, ItemIdGetLength(item) + gather->overhead);
+
+	if (!form_row(gather, tuple, place ? place : gather->row))
+		return false;
+	if (place == NULL)
+		return rowstore_put_row(store, gather->row);
+	rowstore_keep(store, place);
+	return true;
 }
 
 /* Copies columns at fixed places to a row's data; false if the tuple has NULLs or lacks columns. */
@@ -318,10 +332,9 @@ rowgather_put_page(RowGather *gather, RowStore *store, Page page, const OffsetNu
 		return put_uniform_rows(gather, store, page, items, count);
 	for (taken = 0; taken < count; taken++)
 	{
-		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, items[taken]));
-		MinimalTuple row = form_row(gather, tuple);
+		ItemId		item = PageGetItemId(page, items[taken]);
 
-		if (row == NULL || !rowstore_put_row(store, row))
+		if (!put_row(gather, store, item, (HeapTupleHeader) PageGetItem(page, item)))
 			break;
 	}
 	return taken;

@@ -67,6 +67,26 @@ rowstore_advance(RowStore *store, uint32 count)
 	store->rows += count;
 }
 
+/*
+ * General form: where a row of up to that many bytes may be formed, aligned, before rowstore_keep appends it.  NULL in
+ * the uniform form, and where memory would have to grow: such rows have to come through rowstore_put_row.
+ */
+static inline MinimalTuple
+rowstore_place(const RowStore *store, Size bytes)
+{
+	if (store->stride != 0 || store->rows >= store->offsets_size || bytes > store->size - store->used)
+		return NULL;
+	return (MinimalTuple) (store->arena + store->used);
+}
+
+/* Appends a row that was formed at rowstore_place, whose bytes include those of its alignment. */
+static inline void
+rowstore_keep(RowStore *store, MinimalTuple row)
+{
+	store->offsets[store->rows++] = (uint32) (store->used / MAXIMUM_ALIGNOF);
+	store->used += MAXALIGN(row->t_len);
+}
+
 /* Ends input: gives back the memory behind the last row. */
 extern void rowstore_end(RowStore *store);
 
