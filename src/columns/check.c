@@ -223,8 +223,6 @@ answer_from_columns(Check *check, ServiceLink *link, PageProof *proof)
 			check->rows += answer.rows;
 			check->sum += answer.sum;
 			check->hash ^= answer.hash;
-			if (proof->pages + proof->undecided < proof->nblocks)
-				columns_hurry();
 			return answer.pages == proof->pages;
 		}
 		check->why = stale ? "the version was gone" : engine_failure_text(failure);
@@ -277,6 +275,9 @@ answer(Check *check)
 	check->from_table = heap_unproved_rows(check->rel, check->snapshot, proof.nblocks, proof.proved, take_rows,
 										   check);
 	check->heap_us = lap(&since);
+	/* undecided pages would be the same after another load */
+	if (held && check->from_table > check->undecided)
+		columns_hurry();
 }
 
 /* gpusort_columns_check(regclass, text[]) */

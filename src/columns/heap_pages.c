@@ -74,19 +74,22 @@ collect_visible(Relation rel, Snapshot snapshot, Buffer buffer, HeapPageRows *ro
 	rows->count = count;
 }
 
-void
+bool
 heap_page_rows(Relation rel, Snapshot snapshot, BlockNumber block, BufferAccessStrategy strategy, HeapRowsTaker take,
 			   void *arg)
 {
 	Buffer		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
 	HeapPageRows rows;
+	bool		used;
 
 	rows.block = block;
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	used = !PageIsNew(BufferGetPage(buffer));
 	collect_visible(rel, snapshot, buffer, &rows);
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 	take(&rows, arg);
 	ReleaseBuffer(buffer);
+	return used;
 }
 
 BlockNumber
@@ -106,8 +109,7 @@ heap_unproved_rows(Relation rel, Snapshot snapshot, BlockNumber nblocks, const u
 		if (proved[block / 64] >> block % 64 & 1)
 			continue;
 		CHECK_FOR_INTERRUPTS();
-		heap_page_rows(rel, snapshot, block, strategy, take, arg);
-		pages++;
+		pages += heap_page_rows(rel, snapshot, block, strategy, take, arg);
 	}
 	FreeAccessStrategy(strategy);
 	return pages;

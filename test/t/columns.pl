@@ -29,7 +29,8 @@ sub answer
 sub all_held
 {
 	my ($name) = @_;
-	wait_until(sub { answer() eq 't|t' }, $name);
+	wait_until(sub { answer() eq 't|t' }, $name)
+		or diag($node->safe_psql('postgres', "SELECT c FROM $check c; SELECT v FROM gpusort_columns v"));
 }
 
 # Processes of this server whose title has that.
