@@ -82,6 +82,7 @@ sub window_held
 			return $answer[1] > 0 && $answer[2] + $answer[4] == 0;
 		},
 		"held by the window $name");
+	is($answer[0], 't', "right when held by the window $name") or diag("@answer");
 }
 
 sub session { return $node->background_psql('postgres', on_error_stop => 0) }
@@ -160,6 +161,16 @@ while_stopped(
 		is($undone[1], $after[1], 'pages of a rollback are held once vacuumed');
 	});
 window_held('again');
+# a page that changed is all-visible as soon as windows allow it: the map is compared before the window is dropped
+foreach my $round (1 .. 3)
+{
+	run('UPDATE t SET b = b + 1 WHERE a BETWEEN 700 AND 800');
+	next_window();
+	run('VACUUM t');
+	next_window();
+	right("when vacuumed at the next window, $round");
+	window_held("after that, $round");
+}
 
 # Without a keeper nothing holds the horizon; what it held is taken over by LSN.
 foreach my $statement ('UPDATE t SET b = b + 1 WHERE a BETWEEN 1000 AND 1100', 'DELETE FROM t WHERE a = 1001',
@@ -221,6 +232,7 @@ foreach my $case (
 
 	window_held("before $name");
 	$writer->query_safe("BEGIN; $before");
+	run('SELECT txid_current()');	# snapshots end after the writer's xids
 	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM pg_class LIMIT 1');
 	$cursor->query_safe("BEGIN; DECLARE c CURSOR FOR $compare");
 	my $snapshot = $reader->query_safe('SELECT pg_export_snapshot()');
@@ -445,6 +457,7 @@ foreach my $table ('u', 'pg_class')
 	next_window() for 1 .. 3;
 	run('UPDATE t SET b = b + 1 WHERE a % 20 = 0');
 	right('with bits that lie');
+	run('VACUUM (DISABLE_PAGE_SKIPPING) t');
 }
 
 # Sets the all-visible bits of the first pages in a file of a visibility map.
