@@ -152,7 +152,7 @@ static void
 drop_places(connection *c)
 {
 	free(c->places);
-	gsd_place_give(gsd_place_host(), c->nplaces * sizeof(gsd_place));
+	gsd_work_give(c->nplaces * sizeof(gsd_place));
 	c->places = NULL;
 	c->nplaces = 0;
 }
@@ -168,12 +168,12 @@ keep_places(connection *c, const gsd_publish *m)
 
 	if (m->count == 0)
 		return true;
-	if (!gsd_place_take(gsd_place_host(), bytes))
+	if (!gsd_work_take(bytes))
 		return false;
 	places = realloc(c->places, c->nplaces * sizeof(gsd_place) + bytes);
 	if (places == NULL)
 	{
-		gsd_place_give(gsd_place_host(), bytes);
+		gsd_work_give(bytes);
 		return false;
 	}
 	memcpy(places + c->nplaces, c->ring + m->slot * c->layout.slot_bytes, bytes);

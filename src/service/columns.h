@@ -26,9 +26,12 @@ void gsd_columns_limits(const gsd_settings *settings);
 /* Returns where a table of this size lies: the device with the most room if it suffices, otherwise host memory. */
 place *gsd_place_choose(uint64_t bytes);
 place *gsd_place_host(void);
-/* Counts bytes within the limits.  Returns false if there is no room. */
-bool gsd_place_take(place *p, uint64_t bytes);
-void gsd_place_give(place *p, uint64_t bytes);
+/*
+ * Counts bytes of directories, masks and jobs' lists in host memory, which have a share beside that of columns: a limit
+ * that columns use up or exceed takes away no answer and no version, which may free some.  Returns false without room.
+ */
+bool gsd_work_take(uint64_t bytes);
+void gsd_work_give(uint64_t bytes);
 /* Memory of a place, counted, and cleared when it is freed, as another database may have it next. */
 gs_status gsd_place_alloc(place *p, uint64_t bytes, char **block);
 void gsd_place_free(place *p, char *block, uint64_t bytes);

@@ -52,8 +52,11 @@ append(list *l, const void *item, uint64_t bytes)
 	if (l->used + bytes > l->bytes)
 	{
 		uint64_t more = l->bytes > 0 ? l->bytes : 4096 > bytes ? 4096 : bytes;
-		char *data = gsd_place_take(gsd_place_host(), more) ? realloc(l->data, l->bytes + more) : NULL;
+		bool room = gsd_work_take(more);
+		char *data = room ? realloc(l->data, l->bytes + more) : NULL;
 
+		if (data == NULL && room)
+			gsd_work_give(more);
 		if (data == NULL)
 			return false;
 		l->data = data;
@@ -71,7 +74,7 @@ static void
 free_list(list *l)
 {
 	free(l->data);
-	gsd_place_give(gsd_place_host(), l->bytes);
+	gsd_work_give(l->bytes);
 }
 
 /*

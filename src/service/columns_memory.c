@@ -13,8 +13,13 @@
 /* Blocks from this size on are mapped, so that they leave the process when they are freed. */
 #define MAPPED_BYTES ((uint64_t) 128 << 10)
 
+/* The share of directories, masks and lists: this part of the limit of columns, and at least so many bytes. */
+#define WORK_PART 8
+#define LEAST_WORK ((uint64_t) 16 << 20)
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t host_limit, device_limit; /* 0: not known, or the usual one; protected by the mutex */
+static uint64_t work_taken; /* of the share of directories, masks and lists */
 static place host = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static place on_devices[GSD_MAX_DEVICES] = {[0 ... GSD_MAX_DEVICES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
 
@@ -96,8 +101,11 @@ gsd_place_choose(uint64_t bytes)
 	return best;
 }
 
-bool
-gsd_place_take(place *p, uint64_t bytes)
+/*
+ * Counts bytes within the limits of a place.  Returns false if there is no room.
+ */
+static bool
+take(place *p, uint64_t bytes)
 {
 	uint64_t limit;
 	bool room;
@@ -111,13 +119,41 @@ gsd_place_take(place *p, uint64_t bytes)
 	return room;
 }
 
-void
-gsd_place_give(place *p, uint64_t bytes)
+/*
+ * Gives them back.
+ */
+static void
+give(place *p, uint64_t bytes)
 {
 	pthread_mutex_lock(&mutex);
 	p->taken -= bytes;
 	if (p->dev != NULL)
 		gsd_device_reserve_less(p->dev, bytes);
+	pthread_mutex_unlock(&mutex);
+}
+
+bool
+gsd_work_take(uint64_t bytes)
+{
+	uint64_t limit;
+	bool room;
+
+	pthread_mutex_lock(&mutex);
+	limit = limit_of(&host) / WORK_PART;
+	if (limit < LEAST_WORK)
+		limit = LEAST_WORK;
+	room = bytes <= limit && work_taken <= limit - bytes;
+	if (room)
+		work_taken += bytes;
+	pthread_mutex_unlock(&mutex);
+	return room;
+}
+
+void
+gsd_work_give(uint64_t bytes)
+{
+	pthread_mutex_lock(&mutex);
+	work_taken -= bytes;
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -145,7 +181,7 @@ gsd_place_alloc(place *p, uint64_t bytes, char **block)
 	void *memory = NULL;
 
 	*block = NULL;
-	if (!gsd_place_take(p, bytes))
+	if (!take(p, bytes))
 		return GS_NOMEM;
 	if (p->dev == NULL)
 		memory = host_alloc(bytes);
@@ -158,7 +194,7 @@ gsd_place_alloc(place *p, uint64_t bytes, char **block)
 	*block = memory;
 	if (memory != NULL)
 		return GS_OK;
-	gsd_place_give(p, bytes);
+	give(p, bytes);
 	return status == GS_OK ? GS_NOMEM : status;
 }
 
@@ -180,7 +216,7 @@ gsd_place_free(place *p, char *block, uint64_t bytes)
 	}
 	else
 		(void) munmap(block, bytes);
-	gsd_place_give(p, bytes);
+	give(p, bytes);
 }
 
 gs_status

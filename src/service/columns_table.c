@@ -131,12 +131,12 @@ gsd_table_want_room(table *t, uint64_t blocks)
 
 	if (words <= t->wanted_words)
 		return true;
-	if (!gsd_place_take(gsd_place_host(), (words - t->wanted_words) * sizeof(*bits)))
+	if (!gsd_work_take((words - t->wanted_words) * sizeof(*bits)))
 		return false;
 	bits = realloc(t->wanted, words * sizeof(*bits));
 	if (bits == NULL)
 	{
-		gsd_place_give(gsd_place_host(), (words - t->wanted_words) * sizeof(*bits));
+		gsd_work_give((words - t->wanted_words) * sizeof(*bits));
 		return false;
 	}
 	memset(bits + t->wanted_words, 0, (words - t->wanted_words) * sizeof(*bits));
@@ -155,7 +155,7 @@ free_table(table *t)
 {
 	gsd_versions_expire(t, true);
 	gsd_segments_free(t, gsd_table_bury(t, UINT64_MAX));
-	gsd_place_give(gsd_place_host(), t->wanted_words * sizeof(*t->wanted));
+	gsd_work_give(t->wanted_words * sizeof(*t->wanted));
 	if (t->map >= 0)
 		close(t->map);
 	pthread_mutex_destroy(&t->mutex);

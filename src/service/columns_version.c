@@ -27,10 +27,15 @@ version_bytes(uint64_t nleaves)
 static void *
 directory_alloc(table *t, uint64_t bytes)
 {
-	void *block = gsd_place_take(gsd_place_host(), bytes) ? calloc(1, bytes) : NULL;
+	void *block;
 
+	if (!gsd_work_take(bytes))
+		return NULL;
+	block = calloc(1, bytes);
 	if (block != NULL)
 		t->directory_bytes += bytes;
+	else
+		gsd_work_give(bytes);
 	return block;
 }
 
@@ -41,7 +46,7 @@ static void
 directory_free(table *t, void *block, uint64_t bytes)
 {
 	free(block);
-	gsd_place_give(gsd_place_host(), bytes);
+	gsd_work_give(bytes);
 	t->directory_bytes -= bytes;
 }
 
