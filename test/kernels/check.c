@@ -47,11 +47,11 @@ make_segment(segment *s, uint32_t rows, const gs_type *types, uint32_t ncolumns,
 		s->on_values[c] = make_array(bytes, 0);
 		put(&s->on_values[c], s->values[c], bytes);
 		held[c] = (gs_held){s->on_values[c].data, NULL};
-		if (random64() % 2)
+		if (rnd() % 2)
 			continue;
 		s->nulls[c] = malloc(words * 8 + 8);
 		for (size_t w = 0; w < words; w++)
-			s->nulls[c][w] = random64() & random64();
+			s->nulls[c][w] = rnd() & rnd();
 		s->on_nulls[c] = make_array(words * 8, 0);
 		put(&s->on_nulls[c], s->nulls[c], words * 8);
 		held[c].nulls = s->on_nulls[c].data;
@@ -116,15 +116,15 @@ one_check(uint32_t ncolumns, uint32_t nspans)
 	size_t temp;
 
 	for (uint32_t c = 0; c < ncolumns; c++)
-		types[c] = (gs_type) (random64() % GS_BYTES);
+		types[c] = (gs_type) (rnd() % GS_BYTES);
 	for (uint32_t s = 0; s < SEGMENTS; s++)
-		make_segment(&segments[s], (uint32_t) (random64() % MOST_ROWS) + 1, types, ncolumns, held + s * ncolumns);
+		make_segment(&segments[s], (uint32_t) (rnd() % MOST_ROWS) + 1, types, ncolumns, held + s * ncolumns);
 	for (uint32_t i = 0; i < nspans; i++)
 	{
-		const segment *s = &segments[spans[i].segment = (uint32_t) (random64() % SEGMENTS)];
+		const segment *s = &segments[spans[i].segment = (uint32_t) (rnd() % SEGMENTS)];
 
-		spans[i].first = (uint32_t) (random64() % s->rows);
-		spans[i].rows = (uint32_t) (random64() % (s->rows - spans[i].first + 1));
+		spans[i].first = (uint32_t) (rnd() % s->rows);
+		spans[i].rows = (uint32_t) (rnd() % (s->rows - spans[i].first + 1));
 		if (nspans > 20 && spans[i].rows > 300)
 			spans[i].rows %= 300;
 		for (uint32_t r = 0; r < spans[i].rows; r++)
@@ -165,7 +165,7 @@ test_check(void)
 	static const uint32_t spans[] = {0, 1, 2, 20, 1000, 5000};
 
 	group("sums over segments");
-	seed(99);
+	rnd_seed(99);
 	refused();
 	for (uint32_t c = 1; c <= MOST_COLUMNS; c++)
 		for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
