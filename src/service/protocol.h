@@ -55,7 +55,7 @@ typedef enum gsd_type
 	GSD_SETTINGS, /* gsd_settings: from the worker; no answer */
 	GSD_TABLE,	  /* gsd_table, with the descriptor of its page map: makes a table, or replaces its map; GSD_DONE */
 	GSD_DROP,	  /* gsd_number: drops a table; GSD_DONE */
-	GSD_KEEP,	  /* gsd_keep: numbers of tables lie in that slot, drops all others; GSD_DONE, number: of those dropped */
+	GSD_KEEP,	  /* gsd_keep: numbers of tables lie in that slot; drops all others; GSD_DONE, number: how many */
 	GSD_STORE,	  /* gsd_store: a segment lies in that slot; GSD_DONE, number: the segment's */
 	GSD_PUBLISH,  /* gsd_publish: changed pages lie in that slot; with last, they make a version; GSD_DONE */
 	GSD_WANTED,	  /* gsd_wanted: GSD_DONE, and the bits of a range of pages in area 0 */

@@ -80,7 +80,8 @@ main(int argc, char **argv)
 	static const size_t sizes[] = {sizeof(gsd_header), sizeof(gsd_hello), sizeof(gsd_ring),	   sizeof(gsd_job_message),
 								   sizeof(gsd_slot),   sizeof(gsd_count), sizeof(gsd_sorted),  sizeof(gsd_result_part),
 								   sizeof(gsd_result), sizeof(gsd_begun), sizeof(gsd_devices), sizeof(gsd_begin),
-								   sizeof(gsd_settings), sizeof(gsd_number), sizeof(gsd_keep), sizeof(gsd_publish), sizeof(gsd_wanted),
+								   sizeof(gsd_settings), sizeof(gsd_number), sizeof(gsd_keep),
+								   sizeof(gsd_publish), sizeof(gsd_wanted),
 								   sizeof(gsd_note), sizeof(gsd_done), sizeof(gsd_map_of), sizeof(gsd_table_info),
 								   sizeof(gsd_checked)};
 	static gsd_message m;

@@ -394,7 +394,8 @@ test_flat(peer *keeper, peer *session, int cycles)
 	(void) info(keeper);
 	tap_ok(keeper->in.table_info.segments <= 501, "%d segments remain", (int) keeper->in.table_info.segments);
 	if (heap != NULL && cycles >= FLAT_CYCLES)
-		tap_ok(before > 0 && after < before + FLAT_BYTES * ((uint64_t) cycles * 4 / 5), "memory is flat: %llu bytes, then %llu",
+		tap_ok(before > 0 && after < before + FLAT_BYTES * ((uint64_t) cycles * 4 / 5),
+		   "memory is flat: %llu bytes, then %llu",
 			   (unsigned long long) before, (unsigned long long) after);
 }
 
@@ -540,7 +541,8 @@ main(int argc, char **argv)
 	{
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void) !freopen("/dev/null", "w", stderr);
-		execl(program, program, "--pinned-memory=64", "--idle=600", argc > 3 ? argv[3] : "--engine=cpu", argc > 4 ? argv[4] : NULL,
+		execl(program, program, "--pinned-memory=64", "--idle=600", argc > 3 ? argv[3] : "--engine=cpu",
+			  argc > 4 ? argv[4] : NULL,
 			  (char *) NULL);
 		_exit(127);
 	}

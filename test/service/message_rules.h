@@ -40,7 +40,8 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 				if (gs_type_width((gs_type) m->table.types[i]) == 0)
 					return false;
 			return m->table.ncolumns > 0 && m->table.folder[0] != '\0' && m->table.folder[0] != '/' &&
-				   strnlen(m->table.folder, GSD_PATH_BYTES) < GSD_PATH_BYTES && sizeof(gsd_table) + m->table.ncolumns == bytes;
+				   strnlen(m->table.folder, GSD_PATH_BYTES) < GSD_PATH_BYTES &&
+				   sizeof(gsd_table) + m->table.ncolumns == bytes;
 		case GSD_CHECK:
 			return m->check.ncolumns > 0 && m->check.slot < GSD_MAX_SLOTS &&
 				   sizeof(gsd_check) + m->check.ncolumns * sizeof(uint32_t) == bytes;

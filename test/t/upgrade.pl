@@ -116,7 +116,10 @@ sub objects
 {
 	my ($node, $database) = @_;
 	my $json = JSON::PP->new->canonical->utf8;
-	return map { my ($object, $text) = split /\t/, s/\bpg_toast_\d+/pg_toast_n/gr, 2; $object => $json->decode($text) } split /\n/,
+	return map {
+		my ($object, $text) = split /\t/, s/\bpg_toast_\d+/pg_toast_n/gr, 2;
+		$object => $json->decode($text)
+	} split /\n/,
 		$node->safe_psql($database, 'SELECT object, description FROM look.describe()', extra_params => [ '-F', "\t" ]);
 }
 
