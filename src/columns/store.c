@@ -2,8 +2,8 @@
  * store.c: the messages about resident columns, as calls.
  *
  * Each call sends a message and waits for its answer, as long as the service gives signs of life.  A link that a call
- * has left by an error can be parked or closed: the end of a job cancels what the service still does for it.  Until then
- * it takes no other question, whose answer would be that of the one before.
+ * has left by an error can be parked or closed: the end of a job cancels what the service still does for it.  Until
+ * then it takes no other question, whose answer would be that of the one before.
  */
 #include "postgres.h"
 
