@@ -69,8 +69,8 @@ sub send_query
 sub active
 {
 	my ($query) = @_;
-	return one("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND position('$query' IN query) > 0 AND pid "
-			. '<> pg_backend_pid()');
+	return one("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND position('$query' IN query) > 0 AND "
+			. 'pid <> pg_backend_pid()');
 }
 
 # Cancels them.
