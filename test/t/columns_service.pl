@@ -69,8 +69,13 @@ sub send_query
 sub active
 {
 	my ($query) = @_;
+<<<<<<< HEAD
 	return one("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND position('$query' IN query) > 0 "
 			. 'AND pid <> pg_backend_pid()');
+=======
+	return one("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND position('$query' IN query) > 0 AND "
+			. 'pid <> pg_backend_pid()');
+>>>>>>> h-store
 }
 
 # Cancels them.
