@@ -1,13 +1,7 @@
 #!/bin/bash
-<<<<<<< HEAD
-# tsan.sh [TAP FILE]...: gpusortd, built with ThreadSanitizer, with its CPU engine, under its clients' lies,
-# columns and the
-# TAP tests of the service, or those whose names begin as told.  Any report fails it; reports are printed.
-=======
 # tsan.sh [TAP FILE]...: gpusortd, built with ThreadSanitizer, with its CPU engine, under its clients' lies, with
 # columns, and in the TAP tests of the service, or those whose names begin as told.  Any report fails it; reports are
 # printed.
->>>>>>> h-store
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"

@@ -481,7 +481,8 @@ test_queue(peer *keeper)
 	limit((uint64_t) 1 << 40, 0, 1);
 	tap_ok(checked(&other) == GS_OK && sums_right(&other, 0, 1, 9), "another has its turn");
 	waited = (gsd_now_ns() - begun) / 1000000000;
-	tap_ok(other.busy * 5 / 4 + 1 >= waited && other.busy <= waited + 1, "it heard %u times in %u s that it waits", other.busy,
+	tap_ok(other.busy * 5 / 4 + 1 >= waited && other.busy <= waited + 1, "it heard %u times in %u s that it waits",
+		   other.busy,
 		   (unsigned) waited);
 	for (int i = 0; i < LONG_CHECKS; i++)
 		good &= checked(&p[i]) == GS_OK;

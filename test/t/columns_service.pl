@@ -69,21 +69,16 @@ sub send_query
 sub active
 {
 	my ($query) = @_;
-<<<<<<< HEAD
-	return one("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND position('$query' IN query) > 0 "
-			. 'AND pid <> pg_backend_pid()');
-=======
 	return one("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND position('$query' IN query) > 0 AND "
 			. 'pid <> pg_backend_pid()');
->>>>>>> h-store
 }
 
 # Cancels them.
 sub cancel
 {
 	my ($query) = @_;
-	one("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE state = 'active' "
-			. "AND position('$query' IN query) > 0 "
+	one("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE state = 'active' AND "
+			. "position('$query' IN query) > 0 "
 			. 'AND pid <> pg_backend_pid()');
 }
 
