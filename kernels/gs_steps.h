@@ -1,0 +1,173 @@
+/*
+ * gs_steps.h: jobs over columns as lists of steps.
+ *
+ * A list is one block of memory without pointers: this header, the types of the source's columns, then the steps, each
+ * of which begins with its kind and size.  Offsets count bytes from the header and are multiples of 8.  A client makes
+ * the list, whoever receives it calls gs_steps_check on a private copy, engines carry it out.
+ *
+ *   step     takes                     gives
+ *   FILTER   rows                      those rows for which every term is true
+ *   GROUP    rows                      a gs_reduced for each aggregate
+ *
+ * Values are numbers: integers of 16 to 128 bits with a sign, or doubles.  Columns of GS_U8, GS_U16 and GS_U32 are
+ * integers of 32 and 64 bits, those of GS_U128 are integers of 128 bits with a sign, those of GS_F32 and GS_F64 are
+ * doubles.
+ */
+#ifndef GS_STEPS_H
+#define GS_STEPS_H
+
+#include "gs_columns.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GS_STEPS_MAGIC 0x70737367u /* "gssp" */
+#define GS_STEPS_MAX_BYTES 65536u
+#define GS_STEPS_MAX_COLUMNS 64u
+#define GS_STEPS_MAX_AGGREGATES 64u
+#define GS_STEPS_MAX_DEPTH 8u /* values on an expression's stack */
+
+typedef struct gs_steps
+{
+	uint32_t magic; /* GS_STEPS_MAGIC */
+	uint32_t bytes; /* of all */
+	uint32_t ncolumns;
+	uint32_t nsteps;
+	uint32_t first;	  /* offset of the first step; each follows the one before */
+	uint32_t zero;
+	uint8_t types[];  /* gs_type, not GS_BYTES */
+} gs_steps;
+
+typedef enum gs_step_kind
+{
+	GS_STEP_FILTER = 1, /* gs_filter_step; at most one, before GROUP */
+	GS_STEP_GROUP		/* gs_group_step; the last */
+} gs_step_kind;
+
+typedef struct gs_step
+{
+	uint32_t kind;
+	uint32_t bytes; /* of the step with all that belongs to it, a multiple of 8 */
+} gs_step;
+
+/* A constant: a two's complement integer of 128 bits, least significant half first, or a double in half[0]. */
+typedef struct gs_constant
+{
+	uint64_t half[2];
+} gs_constant;
+
+/* Tests of a value.  NULL passes GS_IS_NULL alone.  Doubles compare as in gs.h: NaN is equal to NaN and greatest. */
+typedef enum gs_test
+{
+	GS_TEST_EQ,
+	GS_TEST_NE,
+	GS_TEST_LT,
+	GS_TEST_LE,
+	GS_TEST_GT,
+	GS_TEST_GE,
+	GS_TEST_BETWEEN,  /* two constants, inclusive */
+	GS_TEST_IN,		  /* constants, ascending */
+	GS_TEST_IS_NULL,  /* none */
+	GS_TEST_NOT_NULL, /* none */
+	GS_TEST_NEVER	  /* none: no row passes */
+} gs_test;
+
+typedef struct gs_term
+{
+	uint32_t column;
+	uint32_t test;		/* gs_test */
+	uint32_t constants; /* offset of gs_constants */
+	uint32_t nconstants;
+} gs_term;
+
+typedef struct gs_filter_step
+{
+	gs_step step;
+	uint32_t nterms;
+	uint32_t zero;
+	gs_term terms[];
+} gs_filter_step;
+
+/* Ranges that results are checked against; a value outside makes the answer GS_OVERFLOW. */
+typedef enum gs_number
+{
+	GS_NUMBER_I16,
+	GS_NUMBER_I32,
+	GS_NUMBER_I64,
+	GS_NUMBER_I128,
+	GS_NUMBER_F64
+} gs_number;
+
+typedef enum gs_code
+{
+	GS_CODE_COLUMN,	  /* pushes a column's value */
+	GS_CODE_CONSTANT, /* pushes a constant, which is not NULL */
+	GS_CODE_ADD,	  /* the upper value is the right operand; NULL if either is */
+	GS_CODE_SUBTRACT,
+	GS_CODE_MULTIPLY
+} gs_code;
+
+/* An instruction of an expression in postfix.  Doubles are pushed alone: no arithmetic. */
+typedef struct gs_instruction
+{
+	uint8_t code;	/* gs_code */
+	uint8_t result; /* gs_number of what is pushed */
+	uint16_t zero;
+	uint32_t operand; /* a column, or the offset of a gs_constant */
+} gs_instruction;
+
+/* GS_COUNT, GS_SUM, GS_MIN or GS_MAX of an expression's values that are not NULL; without code, GS_COUNT of rows. */
+typedef struct gs_aggregate
+{
+	uint32_t operation; /* gs_operation */
+	uint32_t code;		/* offset of gs_instructions */
+	uint32_t ncode;
+	uint32_t zero;
+} gs_aggregate;
+
+typedef struct gs_group_step
+{
+	gs_step step;
+	uint32_t naggregates;
+	uint32_t zero;
+	gs_aggregate aggregates[];
+} gs_group_step;
+
+/*
+ * An aggregate's answer.  value: of integers, 128 bits in two's complement; of doubles, a double in value[0].  SUM of
+ * integers that leaves 128 bits is GS_OVERFLOW; SUM of doubles adds in any order.  MIN and MAX of doubles: NaN is
+ * greatest.
+ */
+typedef struct gs_reduced
+{
+	uint64_t value[2];
+	uint64_t count; /* values that were not NULL; 0: there is no value */
+	uint32_t flags;
+	uint32_t zero;
+} gs_reduced;
+
+#define GS_REDUCED_ZEROS 1u /* MIN and MAX of doubles: zeros of both signs were among the values */
+
+/* Returns GS_OK if a list of at most available bytes follows every rule above.  The list must not change meanwhile. */
+gs_status gs_steps_check(const gs_steps *steps, size_t available);
+
+/* Bytes of a checked list's result. */
+size_t gs_steps_result_bytes(const gs_steps *steps);
+
+/*
+ * Carries out a checked list over rows whose columns are the source's, in host memory the list, the rows' lists and
+ * out; columns lie in the engine's memory.  Writes the results.  GS_OVERFLOW: see above.
+ */
+size_t gs_reduce_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps);
+gs_status gs_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps, gs_reduced *out,
+						 void *temp, size_t temp_bytes);
+
+/* Adds the results of other rows, by the same list. */
+gs_status gs_reduced_combine(const gs_steps *steps, gs_reduced *into, const gs_reduced *from);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
