@@ -160,7 +160,7 @@ cpu_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uin
 
 /* Bit j: the string of row i + j satisfies the comparison. */
 static uint64_t
-compare_strings(const gs_source *source, uint64_t i, uint32_t n, const gs_constant *constant)
+compare_strings(const gs_source *source, uint64_t i, uint32_t n, const gs_comparand *constant)
 {
 	uint64_t m = 0;
 
@@ -198,7 +198,7 @@ compare_halves(const gs_source *source, uint64_t i, uint32_t n, const gs_interva
 
 /* Implements gs_compare, 64 rows at a time.  NULL satisfies no comparison. */
 static gs_status
-cpu_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_constant *constant, uint64_t *bits)
+cpu_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_comparand *constant, uint64_t *bits)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 	const gs_select_loops *loops = gs_select_loops_choose(cpu);
