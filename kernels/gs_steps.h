@@ -27,7 +27,9 @@ extern "C" {
 #define GS_STEPS_MAX_BYTES 65536u
 #define GS_STEPS_MAX_COLUMNS 64u
 #define GS_STEPS_MAX_AGGREGATES 64u
-#define GS_STEPS_MAX_DEPTH 8u /* values on an expression's stack */
+#define GS_STEPS_MAX_TERMS 64u
+#define GS_STEPS_MAX_CODE 64u  /* instructions of an expression */
+#define GS_STEPS_MAX_DEPTH 8u /* values on its stack */
 
 typedef struct gs_steps
 {
@@ -148,7 +150,7 @@ typedef struct gs_reduced
 	uint32_t zero;
 } gs_reduced;
 
-#define GS_REDUCED_ZEROS 1u /* MIN and MAX of doubles: zeros of both signs were among the values */
+#define GS_REDUCED_ZEROS 1u /* MIN and MAX of doubles: the value is a zero, and there were zeros of both signs */
 
 /* Returns GS_OK if a list of at most available bytes follows every rule above.  The list must not change meanwhile. */
 gs_status gs_steps_check(const gs_steps *steps, size_t available);

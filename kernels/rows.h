@@ -26,6 +26,9 @@ typedef struct gs_source
 	bool wide; /* offsets have 64 bits */
 } gs_source;
 
+struct gs_steps;
+struct gs_reduced;
+
 /* A comparison with a constant: an interval, or bytes in the engine's memory. */
 typedef struct gs_comparand
 {
@@ -74,6 +77,9 @@ struct gs_row_ops
 						   uint64_t n, uint64_t *count);
 	size_t (*check_temp_bytes)(const gs_held_rows *rows);
 	gs_status (*check)(gs_engine *engine, const gs_held_rows *rows, uint64_t *out, void *temp);
+	size_t (*reduce_rows_temp_bytes)(const gs_held_rows *rows, const struct gs_steps *steps);
+	gs_status (*reduce_rows)(gs_engine *engine, const gs_held_rows *rows, const struct gs_steps *steps,
+							 struct gs_reduced *out, void *temp);
 };
 
 /* scan.c: converts a comparison to an interval; returns false if it is not one. */

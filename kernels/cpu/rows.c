@@ -443,4 +443,6 @@ const struct gs_row_ops gs_cpu_row_ops = {
 	.overflows = cpu_overflows,
 	.check_temp_bytes = gs_cpu_check_temp_bytes,
 	.check = gs_cpu_check,
+	.reduce_rows_temp_bytes = gs_cpu_reduce_rows_temp_bytes,
+	.reduce_rows = gs_cpu_reduce_rows,
 };
