@@ -225,6 +225,7 @@ ask(Asking *asking, const Leaf *leaf, PageProof *proof, bool *stale)
 	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];
 	StoreAnswer answer;
 	EngineFailure failure = ENGINE_OK;
+	bool		overflow = false;
 	BlockNumber table_pages;
 	instr_time	since;
 	const char *why;
@@ -240,9 +241,8 @@ ask(Asking *asking, const Leaf *leaf, PageProof *proof, bool *stale)
 		return asking->why;
 	figures->heap_ms += lap(&since);
 	if (!store_answer(asking->link, asking->added, reduced, sizeof(gs_reduced) * (Size) question->query->nrequests,
-					  &answer, stale, &failure))
-		return *stale ? "the version was gone" : failure == ENGINE_OVERFLOW ? "a value overflows" :
-			engine_failure_text(failure);
+					  &answer, stale, &overflow, &failure))
+		return *stale ? "the version was gone" : overflow ? "a value overflows" : engine_failure_text(failure);
 	figures->engine_ms += lap(&since);
 	if (answer.pages != proof->pages)
 		return "the service's answer is impossible";
@@ -383,6 +383,19 @@ find_held(Asking *asking)
 	return nheld > 0 ? NULL : asking->leaves[0].why;
 }
 
+/* Finds out for EXPLAIN where the columns lie. */
+static void
+find_engine(Asking *asking)
+{
+	StoreInfo	info;
+	EngineFailure failure;
+
+	for (int i = 0; i < asking->nleaves; i++)
+		if (asking->leaves[i].held != NULL &&
+			store_info(asking->link, RelationGetRelid(asking->leaves[i].rel), &info, &failure) && info.device >= 0)
+			asking->question->figures->gpu = true;
+}
+
 /* Answers over a link. */
 static const char *
 answer_over(Asking *asking)
@@ -393,10 +406,11 @@ answer_over(Asking *asking)
 	if (why == NULL)
 		why = columns_steps(question->query, &question->values, &question->steps);
 	question->rows = 0;
-	question->figures->gpu = asking->link->gpu;
 	for (int i = 0; i < asking->nleaves && why == NULL; i++)
 		if (asking->leaves[i].held != NULL)
 			why = answer_leaf(asking, &asking->leaves[i]);
+	if (why == NULL && question->explained)
+		find_engine(asking);
 	return why;
 }
 

@@ -19,7 +19,7 @@ typedef struct ColumnsFigures
 	double		prove_ms;
 	double		heap_ms;
 	double		engine_ms;		/* with the way there and back */
-	bool		gpu;			/* the service has one */
+	bool		gpu;			/* columns lie on one; for EXPLAIN alone */
 } ColumnsFigures;
 
 /* A question. */
@@ -30,6 +30,7 @@ typedef struct ColumnsQuestion
 	Snapshot	snapshot;
 	ColumnsQuery *query;
 	QueryValues values;
+	bool		explained;		/* EXPLAIN shows where columns lie */
 	ColumnsFigures *figures;	/* to which this answer's are added */
 	/* The answer. */
 	ColumnsSteps steps;

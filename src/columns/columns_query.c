@@ -7,7 +7,9 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"

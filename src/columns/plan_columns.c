@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "nodes/makefuncs.h"
+#include "nodes/value.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -33,7 +34,7 @@ typedef struct Offer
 	List	   *leaves;			/* relations of the planner: the table, or the partitions that are left */
 	List	   *conditions;
 	List	   *aggregates;
-	ColumnsQuery query;
+	ColumnsQuery *query;
 } Offer;
 
 /* ---------------------------------------------------------------- what can be answered */
@@ -156,8 +157,8 @@ is_leaf_chosen(const Offer *offer, const RelOptInfo *leaf)
 	Oid			relation = entry_of(offer, leaf)->relid;
 	Oid			table = entry_of(offer, offer->input)->relid;
 
-	for (int i = 0; i < offer->query.ncolumns; i++)
-		if (!is_chosen_column(relation, get_attname(table, offer->query.columns[i].number, false)))
+	for (int i = 0; i < offer->query->ncolumns; i++)
+		if (!is_chosen_column(relation, get_attname(table, offer->query->columns[i].number, false)))
 			return false;
 	return is_chosen(relation);
 }
@@ -173,8 +174,9 @@ refused(Offer *offer)
 		why = collect_conditions(offer);
 	if (why == NULL)
 		why = collect_aggregates_of(offer);
+	offer->query = palloc(sizeof(ColumnsQuery));
 	if (why == NULL)
-		why = columns_query(offer->conditions, offer->aggregates, &offer->query);
+		why = columns_query(offer->conditions, offer->aggregates, offer->query);
 	if (why != NULL)
 		return why;
 	foreach(lc, offer->leaves)
@@ -219,13 +221,13 @@ total_cost(const Offer *offer)
 {
 	const PathTarget *target = offer->grouped->reltarget;
 	Cost		cost = target->cost.startup + target->cost.per_tuple;
-	int			nvalues = offer->query.nterms;
+	int			nvalues = offer->query->nterms;
 	ListCell   *lc;
 
 	if (gpusort_columns == COLUMNS_FORCE)
 		return 0;
-	for (int i = 0; i < offer->query.nrequests; i++)
-		nvalues += Max(offer->query.requests[i].nitems, 1);
+	for (int i = 0; i < offer->query->nrequests; i++)
+		nvalues += Max(offer->query->requests[i].nitems, 1);
 	foreach(lc, offer->leaves)
 	{
 		const RelOptInfo *leaf = lfirst(lc);
