@@ -36,6 +36,8 @@ int			gpusort_columns = COLUMNS_ON;
 int			gpusort_columns_memory = 0;
 int			gpusort_columns_device_memory = 0;
 int			gpusort_columns_threads = 0;
+int			gpusort_columns_roll = 250;
+int			gpusort_columns_quiet = 60000;
 
 static const struct config_enum_entry columns_options[] = {
 	{"on", COLUMNS_ON, false},
@@ -252,6 +254,16 @@ define_columns_settings(void)
 							"Threads that answer queries from columns in the host's memory, for all sessions.",
 							"0 means one for each core that the server may use.",
 							&gpusort_columns_threads, 0, 0, GSD_MAX_THREADS, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.columns_roll",
+							"Time between two looks of a keeper of columns at its tables, for tests.",
+							NULL,
+							&gpusort_columns_roll, 250, 1, 60000, PGC_SIGHUP, GUC_UNIT_MS | GUC_NOT_IN_SAMPLE,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.columns_quiet",
+							"Time without a query after which a keeper of columns ends, for tests.",
+							NULL,
+							&gpusort_columns_quiet, 60000, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS | GUC_NOT_IN_SAMPLE,
+							NULL, NULL, NULL);
 }
 
 void

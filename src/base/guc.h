@@ -27,6 +27,8 @@ extern int	gpusort_columns;
 extern int	gpusort_columns_memory;
 extern int	gpusort_columns_device_memory;
 extern int	gpusort_columns_threads;
+extern int	gpusort_columns_roll;
+extern int	gpusort_columns_quiet;
 
 typedef enum EngineChoice
 {

@@ -25,7 +25,7 @@
 
 PG_FUNCTION_INFO_V1(gpusort_columns_get);
 
-#define VIEW_COLUMNS 13
+#define VIEW_COLUMNS 14
 
 /* What is known of a table. */
 typedef struct TableState
@@ -94,9 +94,11 @@ put_column(ReturnSetInfo *result, const TableState *table, const ColumnDescripti
 	values[9] = Int64GetDatum(header ? header->changed : table->pages);
 	values[10] = Int64GetDatum(table->held ? (int64) table->info.queries : 0);
 	values[11] = Int64GetDatum(table->held ? (int64) table->info.refused : 0);
-	nulls[12] = !table->details || !table->held || table->info.reason[0] == '\0';
-	if (!nulls[12])
-		values[12] = CStringGetTextDatum(table->info.reason);
+	nulls[12] = header == NULL || header->ready_since == 0;
+	values[12] = nulls[12] ? 0 : TimestampTzGetDatum(header->ready_since);
+	nulls[13] = !table->details || !table->held || table->info.reason[0] == '\0';
+	if (!nulls[13])
+		values[13] = CStringGetTextDatum(table->info.reason);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
