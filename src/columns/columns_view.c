@@ -150,25 +150,13 @@ put_table(ReturnSetInfo *result, ServiceLink *link, const ColumnsChoice *choice,
 			put_column(result, &table, &columns[i]);
 }
 
-/* gpusort_columns: a row for each chosen column of each table. */
-Datum
-gpusort_columns_get(PG_FUNCTION_ARGS)
+/* Emits the rows of all chosen tables. */
+static void
+put_choices(ReturnSetInfo *result, ServiceLink *link, const List *chosen)
 {
-	Oid			choices = choice_table();
-	ServiceLink *link = NULL;
-	EngineFailure why;
-	List	   *chosen = NIL;
 	ListCell   *lc;
 	ListCell   *leaf;
 
-	InitMaterializedSRF(fcinfo, 0);
-	if (OidIsValid(choices))
-	{
-		LockRelationOid(choices, AccessShareLock);
-		chosen = choice_read(choices);
-	}
-	if (chosen != NIL)
-		link = store_open(&why);
 	foreach(lc, chosen)
 	{
 		const ColumnsChoice *choice = lfirst(lc);
@@ -179,10 +167,40 @@ gpusort_columns_get(PG_FUNCTION_ARGS)
 
 			if (rel == NULL)
 				continue;
-			put_table((ReturnSetInfo *) fcinfo->resultinfo, link, choice, rel);
+			put_table(result, link, choice, rel);
 			relation_close(rel, AccessShareLock);
 		}
 	}
+}
+
+/* gpusort_columns: a row for each chosen column of each table. */
+Datum
+gpusort_columns_get(PG_FUNCTION_ARGS)
+{
+	Oid			choices = choice_table();
+	ServiceLink *link = NULL;
+	EngineFailure why;
+	List	   *chosen = NIL;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (OidIsValid(choices))
+	{
+		LockRelationOid(choices, AccessShareLock);
+		chosen = choice_read(choices);
+	}
+	if (chosen != NIL)
+		link = store_open(&why);
+	PG_TRY();
+	{
+		put_choices((ReturnSetInfo *) fcinfo->resultinfo, link, chosen);
+	}
+	PG_CATCH();
+	{
+		if (link != NULL)
+			store_close(link);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	if (link != NULL)
 		store_park(link);
 	return (Datum) 0;
