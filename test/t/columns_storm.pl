@@ -333,7 +333,8 @@ cmp_ok($count{'from columns'} // 0, '>', 0, 'from columns');
 cmp_ok($count{'with young and heap pages'} // 0, '>', 0, 'with young and heap pages in one answer');
 if ($seconds >= 60)
 {
-	cmp_ok($killed{"$_ KILL"} // 0, '>=', 1 + int($seconds / 300), "kill -9 of the $_") foreach qw(server keeper service);
+	cmp_ok($killed{"$_ KILL"} // 0, '>=', 1 + int($seconds / 300), "kill -9 of the $_")
+		foreach qw(server keeper service);
 }
 if ($long)
 {
