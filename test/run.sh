@@ -9,6 +9,8 @@
 # names begin, PGTAP_SERVICE other ones for pgtap's second pass.  TAG=service chooses files of tap by what their line
 # "# tags:" says: service, about the service itself, and slow, which are begun first.  VERBOSE=1 shows all that the TAP
 # programs say.
+# STORM_SECONDS and ROLLS_SECONDS are how long columns_storm and columns_rolls of tap take, whose figures VERBOSE=1
+# shows.
 # WERROR=1 makes errors of compilers' warnings.  SEED=N repeats the random data of a run that printed it.  LANES=1 lets
 # one program run after the other, where two do at a time, and more use more cores.
 #
@@ -50,7 +52,7 @@ for suite in $suites; do
 	esac
 done
 # seconds after which a program hangs, and is not only slow on a busy machine
-patience=3600
+patience=$((3600 + ${STORM_SECONDS:-0} + ${ROLLS_SECONDS:-0}))
 # how many jobs run at a time; large ones want all memory for themselves
 lanes=${LANES:-2}
 [ "$size" != large ] || lanes=1
