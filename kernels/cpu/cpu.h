@@ -395,7 +395,6 @@ typedef struct gs_order
 	gs_sorter sorter;
 	uint64_t rows;
 	uint32_t row_bits;
-	gs_key_step step;	 /* the first step */
 	bool complete;	 /* the first step covers the whole key */
 	bool ascends;	 /* rows came in the order of the whole key, although the first step covers less */
 	/*
@@ -408,8 +407,13 @@ typedef struct gs_order
 	gs_order_facts facts;
 	/* bitmap of rows that differ from their predecessor in the first step's bits, or NULL */
 	uint64_t *heads;
+	/* these are large, and not cleared: that would push what a small sort reads out of the cache */
+	gs_key_step step;	  /* the first step */
 	gs_alphabet alphabet; /* of the group being refined */
 } gs_order;
+
+/* The part of an order that is cleared when it begins. */
+#define GS_ORDER_CLEARED offsetof(gs_order, step)
 
 void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
 void gs_order_clip_outliers(gs_order *order);

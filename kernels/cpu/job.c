@@ -14,7 +14,6 @@ typedef struct order_job
 	gs_cpu_tuning tuning;
 	gs_table table;
 	gs_key key;
-	gs_order order;
 	gs_block words;
 	gs_block other;
 	gs_block scratch;
@@ -22,6 +21,7 @@ typedef struct order_job
 	size_t bytes;  /* size of this structure with its columns */
 	bool first;		 /* words holds only the first rows, found by a top-k */
 	gs_column *lent; /* the caller's arrays; NULL: input came in chunks */
+	gs_order order;
 	gs_cpu_column columns[];
 } order_job;
 
@@ -69,7 +69,7 @@ gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host
 	made = host->alloc(host->arg, bytes);
 	if (made == NULL)
 		return GS_NOMEM;
-	memset(made, 0, sizeof(*made));
+	memset(made, 0, offsetof(order_job, order) + GS_ORDER_CLEARED);
 	made->bytes = bytes;
 	made->work.host = *host;
 	made->tuning = cpu->tuning;

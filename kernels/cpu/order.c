@@ -29,7 +29,11 @@ choose_bits(gs_order *order)
 void
 gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning)
 {
-	*order = (gs_order){.work = work, .loops = key->loops, .key = key, .rows = key->rows};
+	memset(order, 0, GS_ORDER_CLEARED);
+	order->work = work;
+	order->loops = key->loops;
+	order->key = key;
+	order->rows = key->rows;
 	order->row_bits = gs_row_bits(order->rows);
 	order->sorter.work = work;
 	order->sorter.tuning = tuning;

@@ -163,10 +163,8 @@ spill_rows(FunctionCallInfo fcinfo, Collected *state)
 	MemoryContext old = MemoryContextSwitchTo(state->columns[0].context);
 	const CollectCall *call = state->call;
 	VectorColumn columns[COLLECT_MAX_COLUMNS];
-	const char *why;
 	/* a sort that PostgreSQL may finish is not stable; that is more likely for keys without an exact encoding */
-	bool		numbered = (call->flags & COLLECT_STABLE) != 0 &&
-		!sortkey_is_exact(call->sortop, call->collation, &why);
+	bool		numbered = (call->flags & COLLECT_STABLE) != 0 && !sortkey_is_exact(call->sortop, call->collation);
 
 	for (int i = 0; i < call->ncolumns; i++)
 		columns[i] = collect_column(state, i);

@@ -55,13 +55,12 @@ order_of(const Aggref *aggregate)
 	{
 		SortGroupClause *clause = list_nth_node(SortGroupClause, aggregate->aggorder, i);
 		const TargetEntry *entry = get_sortgroupclause_tle(clause, aggregate->args);
-		const char *why;
 
 		order.attnos[i] = column_of(entry->expr);
 		order.sortops[i] = clause->sortop;
 		order.collations[i] = exprCollation((Node *) entry->expr);
 		order.nulls_first[i] = clause->nulls_first;
-		if (order.attnos[i] <= 0 || !sortkey_is_exact(order.sortops[i], order.collations[i], &why))
+		if (order.attnos[i] <= 0 || !sortkey_is_exact(order.sortops[i], order.collations[i]))
 			return none;
 	}
 	return order;

@@ -298,10 +298,8 @@ find_operators(const VectorQuestion *q, Oid *operators)
 
 	for (uint32 c = 0; c < q->spec.ncolumns; c++)
 	{
-		const char *why;
-
 		operators[c] = vectorcompare_operator(&q->columns[c]);
-		supported &= sortkey_is_exact(operators[c], q->columns[c].collation, &why);
+		supported &= sortkey_is_exact(operators[c], q->columns[c].collation);
 	}
 	return supported;
 }

@@ -26,10 +26,9 @@ vectorjob_numbers(const VectorColumn *column, gs_type *type)
 {
 	const Vector *values = column->values;
 	Oid			op = vectorcompare_operator(column);
-	const char *why;
 	SortKey		key;
 
-	if (values->offsets || !values->type->byval || !sortkey_is_exact(op, column->collation, &why))
+	if (values->offsets || !values->type->byval || !sortkey_is_exact(op, column->collation))
 		return false;
 	sortkey_open(&key, op, column->collation, false, false);
 	*type = key.spec.type;

@@ -109,7 +109,6 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 		int			words = 1;
 		double		compares = 0;
 		Cost		omitted = 0;
-		const char *why;
 
 		foreach(cell, pathkey->pk_eclass->ec_members)
 		{
@@ -123,7 +122,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			if (!OidIsValid(sortop))
 				continue;
 			words = Max(words, words_of_type(member->em_datatype));
-			if (compares != 0 || sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
+			if (compares != 0 || sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation))
 				continue;
 			compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
 			omitted = Max(omitted, omitted_key_cost(root, member, compares));
@@ -248,18 +247,27 @@ sort_cost_of(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
 }
 
 /* Saves nothing below a LIMIT known at run time: few rows are wanted then, and reading takes longer than sorting. */
+static bool
+may_save(double rows, const List *pathkeys, SortBound bound)
+{
+	return bound.kind != BOUND_AT_RUN_TIME && path_sort_is_ours(rows, pathkeys, bound);
+}
+
+/* Returns what gpusort saves in a sort that may_save. */
+static Cost
+saved(PlannerInfo *root, const SortPath *sort)
+{
+	PathSortKeys keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
+	Cost		theirs = sort->path.startup_cost - sort->subpath->total_cost;
+	Cost		ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
+
+	return ours < theirs && !query_is_foreign(root) ? theirs - ours : 0;
+}
+
 Cost
 sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 {
-	PathSortKeys keys;
-	Cost		theirs = sort->path.startup_cost - sort->subpath->total_cost;
-	Cost		ours;
-
-	if (bound.kind == BOUND_AT_RUN_TIME || !path_sort_is_ours(sort->path.rows, sort->path.pathkeys, bound))
-		return 0;
-	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
-	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
-	return ours < theirs && !query_is_foreign(root) ? theirs - ours : 0;
+	return may_save(sort->path.rows, sort->path.pathkeys, bound) ? saved(root, sort) : 0;
 }
 
 Cost
@@ -514,17 +522,17 @@ Path *
 cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound)
 {
 	SortPath   *sort;
-	Cost		saved;
+	Cost		saving;
 
-	if (input->param_info != NULL || !path_sort_is_ours(input->rows, pathkeys, bound) ||
+	if (input->param_info != NULL || !may_save(input->rows, pathkeys, bound) ||
 		pathkeys_contained_in(pathkeys, input->pathkeys))
 		return NULL;
 	sort = create_sort_path(root, rel, input, pathkeys, -1.0);
-	saved = sort_saving(root, sort, bound);
-	if (saved <= 0)
+	saving = saved(root, sort);
+	if (saving <= 0)
 		return NULL;
-	sort->path.startup_cost -= saved;
-	sort->path.total_cost -= saved;
+	sort->path.startup_cost -= saving;
+	sort->path.total_cost -= saving;
 	return (Path *) sort;
 }
 

@@ -116,26 +116,15 @@ compares_bytes(const CollationLocale *locale)
 }
 
 bool
-collation_orders_bytes(Oid collation, const char **why)
+collation_orders_bytes(Oid collation)
 {
 	CollationLocale locale;
 
+	/* it is not determined */
 	if (!OidIsValid(collation))
-	{
-		*why = "its collation is not determined";
 		return false;
-	}
 	collation_locale(collation, &locale);
-	if (compares_bytes(&locale))
-		return true;
-	if (locale.provider == COLLPROVIDER_LIBC && is_c_utf8(locale.collate) && GetDatabaseEncoding() == PG_UTF8 &&
-		libc_has_plain_c_utf8())
-		return true;
-	if (collation != DEFAULT_COLLATION_OID)
-		*why = psprintf("collation \"%s\" has no exact encoding", get_collation_name(collation));
-	else if (locale.provider == COLLPROVIDER_LIBC)
-		*why = psprintf("the database's collation \"%s\" has no exact encoding", locale.collate);
-	else
-		*why = "the database's collation has no exact encoding";
-	return false;
+	return compares_bytes(&locale) ||
+		(locale.provider == COLLPROVIDER_LIBC && is_c_utf8(locale.collate) && GetDatabaseEncoding() == PG_UTF8 &&
+		 libc_has_plain_c_utf8());
 }

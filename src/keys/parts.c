@@ -480,7 +480,6 @@ appender_of(Oid opfamily)
 static void
 open_part(Parts *part, Oid sortop, Oid collation)
 {
-	const char *why;
 	Oid			opfamily;
 	Oid			opcintype;
 	bool		desc;
@@ -493,7 +492,7 @@ open_part(Parts *part, Oid sortop, Oid collation)
 	initStringInfo(&part->buffer);
 	if (appender_of(opfamily) != NULL)
 		part->append = appender_of(opfamily);
-	else if (sortkey_is_exact(sortop, collation, &why))
+	else if (sortkey_is_exact(sortop, collation))
 	{
 		/* NULLS FIRST, so that the byte before a value is PART_PRESENT */
 		sortkey_open(&part->key, sortop, collation, true, true);

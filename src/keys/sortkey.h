@@ -71,11 +71,8 @@ struct SortKey
 	StringInfo	scratch;		/* for sortkey_normalise */
 };
 
-/*
- * Returns true if an operator's order can be encoded exactly for all values.  If not, *why is a short reason for
- * messages, possibly in the current memory context.
- */
-extern bool sortkey_is_exact(Oid sortop, Oid collation, const char **why);
+/* Returns true if an operator's order can be encoded exactly for all values. */
+extern bool sortkey_is_exact(Oid sortop, Oid collation);
 
 /*
  * Returns true if a key's encoded form may be sent to other processes: it is exact, process-independent and at most

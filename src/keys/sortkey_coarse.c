@@ -498,9 +498,7 @@ has_own_order(Oid sortop, Oid collation)
 bool
 sortkey_pays(Oid sortop, Oid collation, double rows)
 {
-	const char *why;
-
-	return rows >= OWN_ORDER_ROWS || sortkey_tells(sortop) || sortkey_is_exact(sortop, collation, &why) ||
+	return rows >= OWN_ORDER_ROWS || sortkey_tells(sortop) || sortkey_is_exact(sortop, collation) ||
 		!has_own_order(sortop, collation);
 }
 

@@ -57,8 +57,8 @@ typedef struct CollationLocale
 /* collation.c.  Strings are in the current memory context; those of the database's collation are permanent. */
 extern void collation_locale(Oid collation, CollationLocale *locale);
 
-/* Returns true if a collation orders strings bytewise.  If not, *why has the reason. */
-extern bool collation_orders_bytes(Oid collation, const char **why);
+/* Returns true if a collation orders strings bytewise. */
+extern bool collation_orders_bytes(Oid collation);
 
 /* Sets the form in which a key's values are encoded. */
 static inline void
