@@ -234,13 +234,14 @@ sub processes
 	return grep { my $cwd = readlink "$_/cwd"; defined $cwd && $cwd eq $node->data_dir } glob '/proc/[0-9]*';
 }
 
-# Kills the server, and starts it again once its processes have noticed.
+# Kills the server, and starts it again once its processes have noticed, and its own has been collected.
 sub kill_server
 {
-	my $patience = time + 60;
+	my $patience = time + 120;
+	my $pid = slurp_file($node->data_dir . '/postmaster.pid') =~ s/\n.*//sr;
 
 	$node->kill9;
-	sleep 0.1 while processes() && time < $patience;
+	sleep 0.1 while (processes() || -e "/proc/$pid") && time < $patience;
 	$node->start;
 }
 
