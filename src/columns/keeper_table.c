@@ -105,6 +105,7 @@ regrow_arrays(KeptTable *table, BlockNumber capacity)
 	regrow(table, &table->refused, old_bytes, bytes);
 	regrow(table, &table->compact, old_bytes, bytes);
 	regrow(table, &table->lsns, table->capacity * sizeof(XLogRecPtr), capacity * sizeof(XLogRecPtr));
+	regrow(table, &table->buffers, table->capacity * sizeof(Buffer), capacity * sizeof(Buffer));
 	regrow(table, &table->segments, table->capacity * sizeof(uint32), capacity * sizeof(uint32));
 	regrow(table, &table->xids, table->capacity * sizeof(PageXids), capacity * sizeof(PageXids));
 	/* new pages wait for their first load */
@@ -298,7 +299,7 @@ kept_table_current(KeptTable *table, Relation rel)
 
 /* Takes a page that an earlier keeper held, as a young one: proved by its LSN until a window proves it. */
 static void
-adopt_page(KeptTable *table, const PageMap *from, BlockNumber block, PageXids xids)
+adopt_page(KeptTable *table, const PageMap *from, BlockNumber block, PageXids xids, Buffer buffer)
 {
 	TransactionId next = XidFromFullTransactionId(ReadNextFullTransactionId());
 
@@ -307,6 +308,7 @@ adopt_page(KeptTable *table, const PageMap *from, BlockNumber block, PageXids xi
 		(TransactionIdIsNormal(xids.oldest) && (int32) (next - xids.oldest) > MAX_XID_AGE))
 		return;
 	table->lsns[block] = from->lsns[block];
+	table->buffers[block] = buffer;
 	table->segments[block] = from->segments[block];
 	count_use(table, from->segments[block], 1);
 	kept_table_set_young(table, block, xids);
@@ -321,11 +323,14 @@ adopt_pages(KeptTable *table, const PageMap *from)
 
 	for (BlockNumber block = 0; block < header->nblocks; block++)
 		if (page_bit(from->held, block))
-			adopt_page(table, from, block, (PageXids) {0, 0});
+			adopt_page(table, from, block, (PageXids) {0, 0}, InvalidBuffer);
 	for (uint32 i = 0; i < header->nyoung; i++)
-		if (from->young[i].block < header->nblocks)
-			adopt_page(table, from, from->young[i].block,
-					   (PageXids) {from->young[i].oldest, from->young[i].newest});
+	{
+		const YoungPage *page = &from->young[i];
+
+		if (page->block < header->nblocks)
+			adopt_page(table, from, page->block, (PageXids) {page->oldest, page->newest}, page->buffer);
+	}
 	/* what that keeper placed, and nobody holds now, is placed nowhere */
 	for (BlockNumber block = 0; block < header->nblocks; block++)
 		if (from->segments[block] != 0 && table->segments[block] == 0)
@@ -435,8 +440,8 @@ list_young(KeptTable *table)
 		{
 			BlockNumber block = (BlockNumber) (word * 64) + (BlockNumber) pg_rightmost_one_pos64(left);
 
-			young[n++] = (YoungPage) {block, table->xids[block].oldest, table->xids[block].newest, 0,
-			table->lsns[block]};
+			young[n++] = (YoungPage) {block, table->xids[block].oldest, table->xids[block].newest,
+			table->buffers[block], table->lsns[block]};
 		}
 	return young;
 }

@@ -19,6 +19,7 @@
 #include "port/atomics.h"
 #include "datatype/timestamp.h"
 #include "storage/block.h"
+#include "storage/buf.h"
 
 #include "column.h"
 
@@ -50,7 +51,7 @@ typedef struct YoungPage
 	BlockNumber block;
 	TransactionId oldest;		/* of the xids that were not before the horizon; both invalid: none */
 	TransactionId newest;
-	uint32		zero;
+	Buffer		buffer;			/* where the keeper saw the page last, or InvalidBuffer */
 	XLogRecPtr	lsn;			/* never invalid */
 } YoungPage;
 
