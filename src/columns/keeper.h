@@ -92,7 +92,6 @@ typedef struct KeptTable
 	uint64	   *compact;		/* in a sparse segment, and to be read again */
 	PageXids   *xids;
 	XLogRecPtr *lsns;			/* as the map's after the next version; of other pages, when last looked at */
-	Buffer	   *buffers;		/* where pages were seen last, or InvalidBuffer */
 	uint32	   *segments;
 	bool		unbroken;		/* copied in the roll before, so held pages remain proved */
 	HTAB	   *uses;			/* of segments: pages in use */

@@ -111,7 +111,7 @@ settle(KeptTable *table)
 		kept_table_release(table, block);
 		kept_table_place(table, block, table->results[i].segment);
 		table->lsns[block] = page->lsn;
-		table->buffers[block] = page->buffer;
+		table->map.buffers[block] = page->buffer;
 		if (proved)
 			set_page_bit(table->held, block);
 		else

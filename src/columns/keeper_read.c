@@ -78,9 +78,9 @@ static PageLook
 look_at(PageReading *reading, BlockNumber block)
 {
 	KeptTable  *table = reading->roll->table;
-	PageLook	look = page_look(reading->rel, block, table->buffers[block], reading->strategy);
+	PageLook	look = page_look(reading->rel, block, page_map_buffer(&table->map, block), reading->strategy);
 
-	table->buffers[block] = look.buffer;
+	table->map.buffers[block] = look.buffer;
 	return look;
 }
 

@@ -105,7 +105,6 @@ regrow_arrays(KeptTable *table, BlockNumber capacity)
 	regrow(table, &table->refused, old_bytes, bytes);
 	regrow(table, &table->compact, old_bytes, bytes);
 	regrow(table, &table->lsns, table->capacity * sizeof(XLogRecPtr), capacity * sizeof(XLogRecPtr));
-	regrow(table, &table->buffers, table->capacity * sizeof(Buffer), capacity * sizeof(Buffer));
 	regrow(table, &table->segments, table->capacity * sizeof(uint32), capacity * sizeof(uint32));
 	regrow(table, &table->xids, table->capacity * sizeof(PageXids), capacity * sizeof(PageXids));
 	/* new pages wait for their first load */
@@ -138,9 +137,9 @@ declare_map(KeptTable *table, uint64 expected, ServiceLink *link, EngineFailure 
 					   why);
 }
 
-/* Makes a map of the table's capacity. */
+/* Makes a map of the table's capacity, in which pages are where an earlier map, if it is one, saw them last. */
 static bool
-make_map(KeptTable *table)
+make_map(KeptTable *table, const PageMap *earlier)
 {
 	PageMap		map;
 
@@ -149,6 +148,8 @@ make_map(KeptTable *table)
 		return false;
 	memcpy(map.lsns, table->lsns, table->capacity * sizeof(XLogRecPtr));
 	memcpy(map.segments, table->segments, table->capacity * sizeof(uint32));
+	if (earlier->header != NULL)
+		memcpy(map.buffers, earlier->buffers, Min(earlier->header->capacity, table->capacity) * sizeof(Buffer));
 	table->map = map;
 	return true;
 }
@@ -177,7 +178,7 @@ kept_table_grow(KeptTable *table, BlockNumber nblocks, ServiceLink *link, Engine
 
 	regrow_arrays(table, capacity);
 	*why = ENGINE_NO_FILE;
-	if (!make_map(table))
+	if (!make_map(table, &old))
 		return false;
 	PG_TRY();
 	{
@@ -299,7 +300,7 @@ kept_table_current(KeptTable *table, Relation rel)
 
 /* Takes a page that an earlier keeper held, as a young one: proved by its LSN until a window proves it. */
 static void
-adopt_page(KeptTable *table, const PageMap *from, BlockNumber block, PageXids xids, Buffer buffer)
+adopt_page(KeptTable *table, const PageMap *from, BlockNumber block, PageXids xids)
 {
 	TransactionId next = XidFromFullTransactionId(ReadNextFullTransactionId());
 
@@ -308,7 +309,6 @@ adopt_page(KeptTable *table, const PageMap *from, BlockNumber block, PageXids xi
 		(TransactionIdIsNormal(xids.oldest) && (int32) (next - xids.oldest) > MAX_XID_AGE))
 		return;
 	table->lsns[block] = from->lsns[block];
-	table->buffers[block] = buffer;
 	table->segments[block] = from->segments[block];
 	count_use(table, from->segments[block], 1);
 	kept_table_set_young(table, block, xids);
@@ -323,14 +323,11 @@ adopt_pages(KeptTable *table, const PageMap *from)
 
 	for (BlockNumber block = 0; block < header->nblocks; block++)
 		if (page_bit(from->held, block))
-			adopt_page(table, from, block, (PageXids) {0, 0}, InvalidBuffer);
+			adopt_page(table, from, block, (PageXids) {0, 0});
 	for (uint32 i = 0; i < header->nyoung; i++)
-	{
-		const YoungPage *page = &from->young[i];
-
-		if (page->block < header->nblocks)
-			adopt_page(table, from, page->block, (PageXids) {page->oldest, page->newest}, page->buffer);
-	}
+		if (from->young[i].block < header->nblocks)
+			adopt_page(table, from, from->young[i].block,
+					   (PageXids) {from->young[i].oldest, from->young[i].newest});
 	/* what that keeper placed, and nobody holds now, is placed nowhere */
 	for (BlockNumber block = 0; block < header->nblocks; block++)
 		if (from->segments[block] != 0 && table->segments[block] == 0)
@@ -391,6 +388,7 @@ kept_table_declare(KeptTable *table, Relation rel, const ColumnDescription *colu
 	BlockNumber capacity;
 	PageMap		earlier;
 	bool		adopted;
+	bool		made;
 
 	make_key(&table->shown->key, rel, generation);
 	table->shown->ncolumns = (uint32) ncolumns;
@@ -412,10 +410,12 @@ kept_table_declare(KeptTable *table, Relation rel, const ColumnDescription *colu
 		table->shown->ready_since = earlier.header->ready_since;
 		table->nblocks = earlier.header->nblocks;
 		adopt_pages(table, &earlier);
-		page_map_detach(&earlier);
 	}
+	made = make_map(table, &earlier);
+	if (adopted)
+		page_map_detach(&earlier);
 	*why = ENGINE_NO_FILE;
-	if (!make_map(table))
+	if (!made)
 		return false;
 	table->loading = true;
 	table->shown->total = RelationGetNumberOfBlocks(rel);
@@ -440,8 +440,8 @@ list_young(KeptTable *table)
 		{
 			BlockNumber block = (BlockNumber) (word * 64) + (BlockNumber) pg_rightmost_one_pos64(left);
 
-			young[n++] = (YoungPage) {block, table->xids[block].oldest, table->xids[block].newest,
-			table->buffers[block], table->lsns[block]};
+			young[n++] = (YoungPage) {block, table->xids[block].oldest, table->xids[block].newest, 0,
+			table->lsns[block]};
 		}
 	return young;
 }

@@ -1,8 +1,8 @@
 /*
- * page_look.c: a look at a page's LSN.
+ * page_look.c: pages of a table, found where they were seen last.
  *
- * Most of a look through ReadBuffer is waiting for memory: the table of buffers, the buffer's descriptor, the page.
- * Looks here begin at the buffer where the page was seen last, and the memory of later ones is fetched ahead.
+ * Most of a look at a page through ReadBuffer is waiting for memory: the table of buffers, the buffer's descriptor, the
+ * page.  Looks here begin at the buffer where the page was seen last, and the memory of later ones is fetched ahead.
  */
 #include "postgres.h"
 
@@ -20,9 +20,9 @@ is_shared_buffer(Buffer buffer)
 	return buffer > 0 && buffer <= NBuffers;
 }
 
-/* Pins a page in the buffer where it was, or else wherever it is now (bufmgr.c: ReadRecentBuffer compares its tag). */
-static Buffer
-pin_page(Relation rel, BlockNumber block, Buffer recent, BufferAccessStrategy strategy)
+/* bufmgr.c: ReadRecentBuffer compares the tag of the buffer. */
+Buffer
+page_pin(Relation rel, BlockNumber block, Buffer recent, BufferAccessStrategy strategy)
 {
 	if (!is_shared_buffer(recent) || !ReadRecentBuffer(relation_locator(rel), MAIN_FORKNUM, block, recent))
 		return ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
@@ -38,7 +38,7 @@ pin_page(Relation rel, BlockNumber block, Buffer recent, BufferAccessStrategy st
 PageLook
 page_look(Relation rel, BlockNumber block, Buffer recent, BufferAccessStrategy strategy)
 {
-	PageLook	look = {.buffer = pin_page(rel, block, recent, strategy)};
+	PageLook	look = {.buffer = page_pin(rel, block, recent, strategy)};
 
 	LockBuffer(look.buffer, BUFFER_LOCK_SHARE);
 	look.lsn = BufferGetLSNAtomic(look.buffer);

@@ -1,5 +1,5 @@
 /*
- * page_look.h: a look at a page's LSN.
+ * page_look.h: pages of a table, found where they were seen last, and a look at their LSNs.
  */
 #ifndef GPUSORT_PAGE_LOOK_H
 #define GPUSORT_PAGE_LOOK_H
@@ -17,9 +17,12 @@ typedef struct PageLook
 } PageLook;
 
 /*
- * Looks at a page.  recent is the buffer where the page was seen last, or InvalidBuffer; any other number costs time
- * and does no harm.
+ * Pins a page.  recent is the buffer where it was seen last, or InvalidBuffer; any other number costs time and does no
+ * harm.
  */
+extern Buffer page_pin(Relation rel, BlockNumber block, Buffer recent, BufferAccessStrategy strategy);
+
+/* Looks at a page. */
 extern PageLook page_look(Relation rel, BlockNumber block, Buffer recent, BufferAccessStrategy strategy);
 
 /* Fetches into the processor's cache what a look at a page will read in that buffer. */

@@ -229,7 +229,7 @@ sees_all_ended(const RunningXids *running, const YoungPage *page)
 
 /* Proves young pages, each by its own LSN and xids. */
 static void
-prove_young(Relation rel, Snapshot snapshot, const PageMapCopy *copy, PageProof *proof)
+prove_young(Relation rel, Snapshot snapshot, const PageMap *map, const PageMapCopy *copy, PageProof *proof)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	RunningXids running;
@@ -242,12 +242,12 @@ prove_young(Relation rel, Snapshot snapshot, const PageMapCopy *copy, PageProof 
 		if (i % INTERRUPT_PAGES == 0)
 			CHECK_FOR_INTERRUPTS();
 		if (i + PAGES_AHEAD < copy->nyoung)
-			page_look_ahead(page[PAGES_AHEAD].buffer);
+			page_look_ahead(page_map_buffer(map, page[PAGES_AHEAD].block));
 		if (page->block >= proof->nblocks || XLogRecPtrIsInvalid(page->lsn))
 			continue;
 		if (!sees_all_ended(&running, page))
 			proof->undecided++;
-		else if (page_look(rel, page->block, page->buffer, strategy).lsn == page->lsn)
+		else if (page_look(rel, page->block, page_map_buffer(map, page->block), strategy).lsn == page->lsn)
 		{
 			proof->proved[page->block / 64] |= UINT64CONST(1) << page->block % 64;
 			proof->young++;
@@ -281,7 +281,7 @@ prove_pages(Relation rel, Snapshot snapshot, const PageMap *map, const KeeperSha
 		return false;
 	}
 	proof->pages = (BlockNumber) pg_popcount((const char *) proof->proved, (int) (words * sizeof(uint64)));
-	prove_young(rel, snapshot, &copy, proof);
+	prove_young(rel, snapshot, map, &copy, proof);
 	proof->pages += proof->young;
 	page_map_free_copy(&copy);
 	return true;
