@@ -281,11 +281,13 @@ group_expressions(const Query *query)
 
 /* Where a relation's files are.  16 renamed the parts. */
 #if PG_VERSION_NUM >= 160000
+#define relation_locator(rel)		((rel)->rd_locator)
 #define relation_filenode(rel)		((rel)->rd_locator.relNumber)
 #define relation_tablespace(rel)	((rel)->rd_locator.spcOid)
 #define relation_new_filenode_subid(rel)	((rel)->rd_newRelfilelocatorSubid)
 #define relation_first_filenode_subid(rel)	((rel)->rd_firstRelfilelocatorSubid)
 #else
+#define relation_locator(rel)		((rel)->rd_node)
 #define relation_filenode(rel)		((rel)->rd_node.relNode)
 #define relation_tablespace(rel)	((rel)->rd_node.spcNode)
 #define relation_new_filenode_subid(rel)	((rel)->rd_newRelfilenodeSubid)

@@ -119,12 +119,27 @@ close_chunk(Asking *asking)
 	return false;
 }
 
+/* Adds a page's rows at once.  Returns false if they do not fit the slot, or are to be read one by one. */
+static bool
+take_page(Asking *asking, const HeapPageRows *rows)
+{
+	gs_chunk   *chunk = asking->chunk;
+
+	if (chunk == NULL || chunk->rows + (uint32) rows->count >= chunk->capacity ||
+		!rows_read(&asking->reader, rows->tuples, rows->count, chunk->rows))
+		return false;
+	chunk->rows += (uint32) rows->count;
+	return true;
+}
+
 /* Adds a page's rows, as a HeapRowsTaker. */
 static bool
 take_rows(const HeapPageRows *rows, void *arg)
 {
 	Asking	   *asking = arg;
 
+	if (take_page(asking, rows))
+		return true;
 	for (int i = 0; i < rows->count; i++)
 	{
 		if (asking->chunk == NULL && !open_chunk(asking))
@@ -148,8 +163,8 @@ add_rows(Asking *asking, const Leaf *leaf, const PageProof *proof)
 	BlockNumber pages;
 
 	row_reader_init(&asking->reader, leaf->rel, leaf->columns, asking->question->query->ncolumns);
-	pages = heap_unproved_rows(leaf->rel, asking->question->snapshot, proof->nblocks, proof->proved, take_rows,
-							   asking);
+	pages = heap_unproved_rows(leaf->rel, asking->question->snapshot, proof, leaf->held ? &leaf->held->map : NULL,
+							   take_rows, asking);
 	if (asking->why == NULL && asking->chunk != NULL)
 		(void) close_chunk(asking);
 	return pages;
