@@ -36,9 +36,7 @@ typedef enum gs_heads_known
 	GS_HEADS_ALL
 } gs_heads_known;
 
-/*
- * Operations behind the public functions of matching name, which check arguments first.
- */
+/* Operations behind the public functions of matching name, which check arguments first. */
 typedef struct gs_engine_ops
 {
 	void (*close)(gs_engine *engine);

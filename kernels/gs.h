@@ -231,9 +231,7 @@ typedef enum gs_comparison
 	GS_BETWEEN /* inclusive */
 } gs_comparison;
 
-/*
- * A run of equal rows: its first row's number and its length.  Its position is the sum of the lengths before it.
- */
+/* A run of equal rows: its first row's number and its length.  Its position is the sum of the lengths before it. */
 typedef struct gs_run
 {
 	uint32_t row;

@@ -17,9 +17,7 @@ is_number(gs_type type)
 	return type != GS_U128 && type != GS_BYTES;
 }
 
-/*
- * Returns true if the column list is valid by itself.
- */
+/* Returns true if the column list is valid by itself. */
 static bool
 columns_valid(const gs_column_spec *columns, uint32_t ncolumns)
 {
@@ -31,9 +29,7 @@ columns_valid(const gs_column_spec *columns, uint32_t ncolumns)
 	return true;
 }
 
-/*
- * Returns true if a job's columns and operation fit together.
- */
+/* Returns true if a job's columns and operation fit together. */
 bool
 gs_job_spec_valid(const gs_job_spec *spec)
 {

@@ -159,9 +159,7 @@ runs(gs_job *job)
 
 /* ---------------------------------------------------------------- reduce */
 
-/*
- * Sets *fit if the extremes of the values show that no sum can overflow.  Sums are then not checked.
- */
+/* Sets *fit if the extremes of the values show that no sum can overflow.  Sums are then not checked. */
 static gs_status
 sums_fit(gs_job *job, gs_type type, const void *values, bool *fit)
 {
@@ -533,9 +531,7 @@ values_alone(gs_job *job)
 	return GS_OK;
 }
 
-/*
- * Executes a job that is not an order, once all chunks have been added.
- */
+/* Executes a job that is not an order, once all chunks have been added. */
 gs_status
 gs_job_work(gs_job *job)
 {
@@ -581,9 +577,7 @@ copy_out(gs_job *job, uint64_t from, uint64_t n, char *out)
 	return gs_sync(job->engine);
 }
 
-/*
- * Returns up to room elements of the result.
- */
+/* Returns up to room elements of the result. */
 gs_status
 gs_job_work_next(gs_job *job, void *out, uint64_t room, uint64_t *got)
 {

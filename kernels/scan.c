@@ -140,9 +140,7 @@ gs_select_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n)
 	return temp_bytes_of(engine, GS_P_SELECT, gs_type_width(type), n, 0);
 }
 
-/*
- * Checks the arguments of select, partition and unique, and runs the engine's operation.
- */
+/* Checks the arguments of select, partition and unique, and runs the engine's operation. */
 static gs_status
 select_any(gs_engine *engine, gs_select_request *r, void *temp, size_t temp_bytes)
 {

@@ -29,9 +29,7 @@ width_valid(size_t value_width)
 	return value_width == 0 || value_width == 4 || value_width == 8;
 }
 
-/*
- * Returns true if all arrays are present, aligned and disjoint.  numbers: absent values stand for row numbers.
- */
+/* Returns true if all arrays are present, aligned and disjoint.  numbers: absent values stand for row numbers. */
 static bool
 items_valid(const gs_sort_request *r, bool numbers)
 {

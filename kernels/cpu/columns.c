@@ -46,9 +46,7 @@ room_for(const gs_table *table, uint64_t rows, size_t width)
 	return least >= GS_HUGE_PAGE / 8 && least < expected ? expected : least;
 }
 
-/*
- * Frees a block.  Safe to repeat.
- */
+/* Frees a block.  Safe to repeat. */
 void
 gs_block_release(gs_work *work, gs_block *block)
 {
@@ -57,9 +55,7 @@ gs_block_release(gs_work *work, gs_block *block)
 	*block = (gs_block){0};
 }
 
-/*
- * Polls the host.  May leave by longjmp, so all memory must be reachable from the job.
- */
+/* Polls the host.  May leave by longjmp, so all memory must be reachable from the job. */
 gs_status
 gs_work_poll(gs_work *work)
 {
@@ -67,9 +63,7 @@ gs_work_poll(gs_work *work)
 	return work->host.poll != NULL && work->host.poll(work->host.arg) ? GS_CANCELLED : GS_OK;
 }
 
-/*
- * Initializes an empty column.
- */
+/* Initializes an empty column. */
 void
 gs_column_init(gs_cpu_column *column, const gs_column_spec *spec)
 {
@@ -77,9 +71,7 @@ gs_column_init(gs_cpu_column *column, const gs_column_spec *spec)
 	column->width = spec->type == GS_BYTES || spec->type == GS_U128 ? 8 : gs_type_width(spec->type);
 }
 
-/*
- * Initializes an empty table.  The caller provides the array of columns.
- */
+/* Initializes an empty table.  The caller provides the array of columns. */
 void
 gs_table_init(gs_table *table, gs_work *work, const gs_loops *loops, gs_cpu_column *columns,
 			  const gs_column_spec *specs, uint32_t ncolumns)
@@ -89,9 +81,7 @@ gs_table_init(gs_table *table, gs_work *work, const gs_loops *loops, gs_cpu_colu
 		gs_column_init(&columns[c], &specs[c]);
 }
 
-/*
- * Frees all columns.
- */
+/* Frees all columns. */
 void
 gs_table_release(gs_table *table)
 {
@@ -104,9 +94,7 @@ gs_table_release(gs_table *table)
 	}
 }
 
-/*
- * Returns the bytes of the table that were written, which is what the host pays for.
- */
+/* Returns the bytes of the table that were written, which is what the host pays for. */
 uint64_t
 gs_table_bytes(const gs_table *table)
 {
@@ -127,9 +115,7 @@ gs_table_bytes(const gs_table *table)
 	return bytes;
 }
 
-/*
- * Returns true if some bit is set.  A producer may fill in the null bits of a chunk without NULLs.
- */
+/* Returns true if some bit is set.  A producer may fill in the null bits of a chunk without NULLs. */
 static bool
 any_null(const uint64_t *nulls, uint64_t rows)
 {
@@ -142,9 +128,7 @@ any_null(const uint64_t *nulls, uint64_t rows)
 	return any != 0;
 }
 
-/*
- * Appends null bits at any row.  The bitmap is created at the first NULL.
- */
+/* Appends null bits at any row.  The bitmap is created at the first NULL. */
 static gs_status
 append_nulls(gs_table *table, gs_cpu_column *column, const uint64_t *nulls, uint64_t rows)
 {
@@ -170,9 +154,7 @@ append_nulls(gs_table *table, gs_cpu_column *column, const uint64_t *nulls, uint
 	return GS_OK;
 }
 
-/*
- * Loads an encoded value.
- */
+/* Loads an encoded value. */
 static uint64_t
 value_at(const void *values, size_t width, uint64_t row)
 {
@@ -189,9 +171,7 @@ value_at(const void *values, size_t width, uint64_t row)
 	}
 }
 
-/*
- * Overwrites the values of NULLs in a block with a value of the column, so that they do not widen its range.
- */
+/* Overwrites the values of NULLs in a block with a value of the column, so that they do not widen its range. */
 static void
 hide_nulls(void *values, size_t width, const uint64_t *nulls, uint64_t row, size_t n, uint64_t fill)
 {
@@ -215,9 +195,7 @@ hide_nulls(void *values, size_t width, const uint64_t *nulls, uint64_t row, size
 	}
 }
 
-/*
- * Returns the first non-NULL row in [row, end), or end.
- */
+/* Returns the first non-NULL row in [row, end), or end. */
 static uint64_t
 first_valid(const uint64_t *nulls, uint64_t row, uint64_t end)
 {
@@ -226,9 +204,7 @@ first_valid(const uint64_t *nulls, uint64_t row, uint64_t end)
 	return row;
 }
 
-/*
- * Extends the range of one half by a block, or starts it at the column's first value.
- */
+/* Extends the range of one half by a block, or starts it at the column's first value. */
 static void
 extend_range(const gs_table *table, gs_cpu_column *column, int half, uint64_t row, size_t n, uint64_t valid)
 {
@@ -246,9 +222,7 @@ extend_range(const gs_table *table, gs_cpu_column *column, int half, uint64_t ro
 	table->loops->range(column->width, values + row * column->width, n, range);
 }
 
-/*
- * Encodes a block of values and extends the range while the block is in the cache.
- */
+/* Encodes a block of values and extends the range while the block is in the cache. */
 static void
 append_block(gs_table *table, gs_cpu_column *column, const char *from, uint64_t row, size_t n)
 {
@@ -267,9 +241,7 @@ append_block(gs_table *table, gs_cpu_column *column, const char *from, uint64_t 
 	column->has_values = true;
 }
 
-/*
- * Appends values of a fixed width.
- */
+/* Appends values of a fixed width. */
 static gs_status
 append_fixed(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows)
 {
@@ -288,9 +260,7 @@ append_fixed(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint
 	return GS_OK;
 }
 
-/*
- * Returns the length of the common prefix of two strings, up to limit.  Tuned for prefixes that reach limit.
- */
+/* Returns the length of the common prefix of two strings, up to limit.  Tuned for prefixes that reach limit. */
 static uint64_t
 common_bytes(const uint8_t *a, const uint8_t *b, uint64_t limit)
 {
@@ -371,9 +341,7 @@ append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, ui
 	return to[0] != base || lengths->most > UINT32_MAX || to[rows] - base > piece->heap_bytes ? GS_INVALID : GS_OK;
 }
 
-/*
- * Appends byte strings.
- */
+/* Appends byte strings. */
 static gs_status
 append_strings(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows)
 {
@@ -394,9 +362,7 @@ append_strings(gs_table *table, gs_cpu_column *column, const gs_piece *piece, ui
 	return extend_strings(table, column, rows, &lengths);
 }
 
-/*
- * Appends rows to one column.  The caller appends to every column, then advances table->rows.
- */
+/* Appends rows to one column.  The caller appends to every column, then advances table->rows. */
 gs_status
 gs_table_append(gs_table *table, uint32_t c, const gs_piece *piece, uint64_t rows)
 {

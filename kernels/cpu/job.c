@@ -56,9 +56,7 @@ plain_type(gs_type type)
 	return width > 0 ? plain[width] : type;
 }
 
-/*
- * Begins a job.  All memory is reachable from the job, so a longjmp out of a callback leaks nothing.
- */
+/* Begins a job.  All memory is reachable from the job, so a longjmp out of a callback leaks nothing. */
 gs_status
 gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job)
 {
@@ -116,18 +114,14 @@ gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 	return GS_OK;
 }
 
-/*
- * Returns true if rows are ordered by a column.
- */
+/* Returns true if rows are ordered by a column. */
 static bool
 in_order(const gs_job *head, uint32_t c)
 {
 	return gs_job_is_order(head) || (c < head->spec.order_columns && head->spec.op != GS_VALUES);
 }
 
-/*
- * Takes the caller's arrays.  Encodes the columns to order by; reads the others in place.
- */
+/* Takes the caller's arrays.  Encodes the columns to order by; reads the others in place. */
 gs_status
 gs_cpu_job_lend(gs_job *head, const gs_column *columns, uint64_t rows)
 {
@@ -168,9 +162,7 @@ reusable_values(order_job *job)
 	return NULL;
 }
 
-/*
- * Allocates the words.  With runs wanted, the columns are kept unless the words hold the complete key.
- */
+/* Allocates the words.  With runs wanted, the columns are kept unless the words hold the complete key. */
 static gs_status
 reserve_words(order_job *job, bool keep)
 {
@@ -187,9 +179,7 @@ reserve_words(order_job *job, bool keep)
 	return GS_OK;
 }
 
-/*
- * Sorts what packing has not put in order.  Frees the columns first if the words hold the complete key.
- */
+/* Sorts what packing has not put in order.  Frees the columns first if the words hold the complete key. */
 static gs_status
 sort_words(order_job *job, gs_table *table, bool keep)
 {
@@ -210,9 +200,7 @@ sort_words(order_job *job, gs_table *table, bool keep)
 	return GS_OK;
 }
 
-/*
- * Finds the first k rows without a full sort, if possible.
- */
+/* Finds the first k rows without a full sort, if possible. */
 static gs_status
 first_rows(order_job *job, uint64_t k)
 {
@@ -255,9 +243,7 @@ sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 	return GS_OK;
 }
 
-/*
- * Makes the order.  Afterwards only the words are kept, and nothing if the rows came in order.
- */
+/* Makes the order.  Afterwards only the words are kept, and nothing if the rows came in order. */
 gs_status
 gs_cpu_job_finish(gs_job *head)
 {
@@ -271,9 +257,7 @@ gs_cpu_job_finish(gs_job *head)
 	return GS_OK;
 }
 
-/*
- * Returns the next row numbers.
- */
+/* Returns the next row numbers. */
 gs_status
 gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
 {
@@ -292,9 +276,7 @@ gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
 
 /* ---------------------------------------------------------------- steps of other jobs */
 
-/*
- * Returns true if the run columns are the order columns.  These need not be kept if the words hold them.
- */
+/* Returns true if the run columns are the order columns.  These need not be kept if the words hold them. */
 static bool
 runs_of_order(const gs_job_spec *spec)
 {
@@ -329,9 +311,7 @@ heads_of_order(order_job *job, bool same, uint64_t *heads)
 	return same && job->order.complete ? GS_HEADS_ALL : GS_HEADS_SOME;
 }
 
-/*
- * Converts words to row numbers in place.  Each number is written where words were already read.
- */
+/* Converts words to row numbers in place.  Each number is written where words were already read. */
 static gs_status
 numbers_of_words(order_job *job)
 {
@@ -449,9 +429,7 @@ gs_cpu_job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
 	return GS_OK;
 }
 
-/*
- * Frees everything, even in the middle of a call that was left by longjmp.
- */
+/* Frees everything, even in the middle of a call that was left by longjmp. */
 void
 gs_cpu_job_end(gs_job *head)
 {
@@ -468,9 +446,7 @@ gs_cpu_job_end(gs_job *head)
 	work.host.release(work.host.arg, job, job->bytes);
 }
 
-/*
- * Returns the bytes held now.  Of the growing columns, only the part that was written counts.
- */
+/* Returns the bytes held now.  Of the growing columns, only the part that was written counts. */
 static uint64_t
 held_bytes(const order_job *job)
 {
@@ -499,9 +475,7 @@ order_bytes(const order_job *job, uint32_t ncolumns, bool keep)
 	return columns - own + (own > words ? own + words : 2 * words);
 }
 
-/*
- * Returns the job's peak memory if it is finished now, over ordering and the later steps.
- */
+/* Returns the job's peak memory if it is finished now, over ordering and the later steps. */
 uint64_t
 gs_cpu_job_host_bytes(const gs_job *head)
 {
@@ -527,9 +501,7 @@ gs_cpu_job_host_bytes(const gs_job *head)
 	return fixed + (most > rest ? most : rest);
 }
 
-/*
- * Reports the job's statistics.
- */
+/* Reports the job's statistics. */
 void
 gs_cpu_job_get_info(const gs_job *head, gs_job_info *info)
 {

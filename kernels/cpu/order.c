@@ -11,9 +11,7 @@
 #define SAMPLE		1024
 #define MARGIN		64 /* the range of a sample is widened by 1/MARGIN at both ends */
 
-/*
- * Chooses the key bits in the words.
- */
+/* Chooses the key bits in the words. */
 static void
 choose_bits(gs_order *order)
 {
@@ -23,9 +21,7 @@ choose_bits(gs_order *order)
 	order->complete = order->step.end.field == key->nfields && !order->step.open;
 }
 
-/*
- * Starts an order and chooses the key bits in the words.  The caller sets words, other and the sorter's scratch.
- */
+/* Starts an order and chooses the key bits in the words.  The caller sets words, other and the sorter's scratch. */
 void
 gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning)
 {
@@ -79,9 +75,7 @@ find_usual_codes(gs_order *order)
 	order->step.parts[0].pack.bits = (uint8_t) field->bits;
 }
 
-/*
- * Clips the codes of a single column that are too long for the words to the usual ones, if a sample finds such.
- */
+/* Clips the codes of a single column that are too long for the words to the usual ones, if a sample finds such. */
 void
 gs_order_clip_outliers(gs_order *order)
 {
@@ -91,9 +85,7 @@ gs_order_clip_outliers(gs_order *order)
 	find_usual_codes(order);
 }
 
-/*
- * Converts complete codes to those in the words: outliers to one code at either end.
- */
+/* Converts complete codes to those in the words: outliers to one code at either end. */
 static void
 clip_codes(const gs_order *order, uint64_t *codes, size_t n)
 {
@@ -108,9 +100,7 @@ clip_codes(const gs_order *order, uint64_t *codes, size_t n)
 	}
 }
 
-/*
- * Computes the codes of at most GS_BLOCK_ROWS rows.  Returns false if the alphabet lacks a character.
- */
+/* Computes the codes of at most GS_BLOCK_ROWS rows.  Returns false if the alphabet lacks a character. */
 bool
 gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
 {
@@ -121,9 +111,7 @@ gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
 	return known;
 }
 
-/*
- * Packs again, with an alphabet of all rows instead of a sample.
- */
+/* Packs again, with an alphabet of all rows instead of a sample. */
 static gs_status
 pack_again(gs_order *order)
 {
@@ -201,9 +189,7 @@ gs_order_pack(gs_order *order)
 	return compare_rest(order);
 }
 
-/*
- * Returns true if packing found the order: rows ascend in the whole key, or strictly descend.
- */
+/* Returns true if packing found the order: rows ascend in the whole key, or strictly descend. */
 bool
 gs_order_already_sorted(const gs_order *order)
 {
@@ -230,9 +216,7 @@ rows_in_place(const gs_order *order, bool reversed, bool *in_place)
 	return GS_OK;
 }
 
-/*
- * Marks the sorted words that begin a run, in so far as words hold the key.
- */
+/* Marks the sorted words that begin a run, in so far as words hold the key. */
 gs_status
 gs_order_mark(const gs_order *order)
 {
@@ -253,9 +237,7 @@ gs_order_mark(const gs_order *order)
 	return GS_OK;
 }
 
-/*
- * Sorts the words and refines ties.  Not called if the rows came in order.
- */
+/* Sorts the words and refines ties.  Not called if the rows came in order. */
 gs_status
 gs_order_sort(gs_order *order)
 {
@@ -280,9 +262,7 @@ gs_order_sort(gs_order *order)
 	return GS_OK;
 }
 
-/*
- * Writes the row numbers of a piece that is short enough not to poll.
- */
+/* Writes the row numbers of a piece that is short enough not to poll. */
 static void
 write_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
 {
@@ -296,9 +276,7 @@ write_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
 		order->loops->extract(out, order->words + from, n, gs_mask(order->row_bits));
 }
 
-/*
- * Writes row numbers from a position of the order on.
- */
+/* Writes row numbers from a position of the order on. */
 gs_status
 gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
 {

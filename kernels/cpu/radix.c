@@ -53,9 +53,7 @@ always_cached(const gs_cpu_tuning *tuning)
 	return tuning->cache_rows / 2;
 }
 
-/*
- * Returns the bytes of scratch memory, 0 if no partition will be made.
- */
+/* Returns the bytes of scratch memory, 0 if no partition will be made. */
 size_t
 gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
 {
@@ -91,9 +89,7 @@ insert_all(uint64_t *words, size_t n, size_t moves, uint32_t ignored)
 	return true;
 }
 
-/*
- * Insertion sort.  Compares complete words, which is cheaper, if the bits below low ascend already.
- */
+/* Insertion sort.  Compares complete words, which is cheaper, if the bits below low ascend already. */
 static bool
 insertion_sort(const gs_sorter *sorter, uint64_t *words, size_t n, size_t moves, uint32_t low)
 {
@@ -102,9 +98,7 @@ insertion_sort(const gs_sorter *sorter, uint64_t *words, size_t n, size_t moves,
 
 /* ---------------------------------------------------------------- in the cache */
 
-/*
- * Counts the digits of all passes in one read.  Specialized for two passes, the usual case.
- */
+/* Counts the digits of all passes in one read.  Specialized for two passes, the usual case. */
 static void
 count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint32_t passes,
 			 uint32_t (*counts)[MAX_BUCKETS])
@@ -265,9 +259,7 @@ bucket_of(buckets b, bool slots, uint64_t word)
 	return slots ? gs_slot_bucket(b.slots[digit], word) : digit;
 }
 
-/*
- * Counts buckets, with separate counters per lane, so that equal neighbours do not stall each other.
- */
+/* Counts buckets, with separate counters per lane, so that equal neighbours do not stall each other. */
 static inline __attribute__((always_inline)) void
 count_lanes(const uint64_t *words, size_t n, buckets b, bool slots, uint32_t (*counts)[MAX_BUCKETS])
 {
@@ -284,9 +276,7 @@ count_lanes(const uint64_t *words, size_t n, buckets b, bool slots, uint32_t (*c
 		counts[0][bucket_of(b, slots, words[i])]++;
 }
 
-/*
- * Counts buckets with one counter per digit, for comparison.
- */
+/* Counts buckets with one counter per digit, for comparison. */
 static void
 count_plain(const uint64_t *words, size_t n, buckets b, uint32_t *counts)
 {
@@ -294,9 +284,7 @@ count_plain(const uint64_t *words, size_t n, buckets b, uint32_t *counts)
 		counts[bucket_of(b, b.slots != NULL, words[i])]++;
 }
 
-/*
- * Counts a segment's buckets and sets where each begins.  *single: all words are in one.
- */
+/* Counts a segment's buckets and sets where each begins.  *single: all words are in one. */
 static gs_status
 count_buckets(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *starts, bool *single)
 {
@@ -329,9 +317,7 @@ count_buckets(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *s
 	return GS_OK;
 }
 
-/*
- * Stores a full line of a bucket past the cache, as it is not read before the partition is complete.
- */
+/* Stores a full line of a bucket past the cache, as it is not read before the partition is complete. */
 static inline void
 store_line(uint64_t *to, const uint64_t *line)
 {
@@ -368,9 +354,7 @@ scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, buck
 	}
 }
 
-/*
- * Writes out the partially filled buffers.
- */
+/* Writes out the partially filled buffers. */
 static void
 flush_lines(scratch *space, uint64_t *to, uint32_t n, const uint32_t *cursor)
 {
@@ -386,9 +370,7 @@ flush_lines(scratch *space, uint64_t *to, uint32_t n, const uint32_t *cursor)
 #endif
 }
 
-/*
- * Scatters directly, for few words, which stay in the cache.
- */
+/* Scatters directly, for few words, which stay in the cache. */
 static inline __attribute__((always_inline)) void
 scatter_plainly(const uint64_t *from, size_t n, uint64_t *to, buckets b, bool slots, uint32_t *cursor)
 {
@@ -434,9 +416,7 @@ scatter(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *cursor)
 
 static gs_status sort_segment(gs_sorter *sorter, segment s, uint32_t depth);
 
-/*
- * Returns the lowest bit, at most high, from which on all words agree.
- */
+/* Returns the lowest bit, at most high, from which on all words agree. */
 static uint32_t
 differing_high(const uint64_t *words, size_t n, uint32_t high)
 {
@@ -448,9 +428,7 @@ differing_high(const uint64_t *words, size_t n, uint32_t high)
 	return gs_bits(differ);
 }
 
-/*
- * Sorts every bucket of a partition in other.
- */
+/* Sorts every bucket of a partition in other. */
 static gs_status
 sort_buckets(gs_sorter *sorter, const segment *s, const buckets *b, const uint32_t *ends, uint32_t depth)
 {
@@ -474,9 +452,7 @@ sort_buckets(gs_sorter *sorter, const segment *s, const buckets *b, const uint32
 	return GS_OK;
 }
 
-/*
- * Copies a segment to the place of its result.
- */
+/* Copies a segment to the place of its result. */
 static gs_status
 copy_to_result(const gs_sorter *sorter, const segment *s)
 {
@@ -490,9 +466,7 @@ copy_to_result(const gs_sorter *sorter, const segment *s)
 	return GS_OK;
 }
 
-/*
- * Chooses the partition of a segment: by its leading digit, or, in outer partitions of uneven data, by slots.
- */
+/* Chooses the partition of a segment: by its leading digit, or, in outer partitions of uneven data, by slots. */
 static buckets
 choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 {
@@ -522,9 +496,7 @@ fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
 		   (digit_passes(s->n, s->high - s->low) <= FEW_PASSES || !falls_unevenly(s));
 }
 
-/*
- * Sorts a segment.  Skips leading digits that all words share.
- */
+/* Sorts a segment.  Skips leading digits that all words share. */
 static gs_status
 sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 {

@@ -99,9 +99,7 @@ LEAST(max_u64, uint64_t, u, ~v[from])
 LEAST(min_f64, uint64_t, u, gs_float_order64(v[from], false))
 LEAST(max_f64, uint64_t, u, ~gs_float_order64(v[from], false))
 
-/*
- * The fixed tree: the sum of a level is closed when its group ends, and opened as -0, the identity of addition.
- */
+/* The fixed tree: the sum of a level is closed when its group ends, and opened as -0, the identity of addition. */
 #define TREE(NAME, T, M)                                                                                               \
 	static void NAME(accumulator *a, const void *values, uint64_t from, uint64_t upto)                                 \
 	{                                                                                                                  \
@@ -340,9 +338,7 @@ close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64
 PLAIN_SET(uint32_t, k4)
 PLAIN_SET(uint64_t, k8)
 
-/*
- * Implements gs_reduce_by_key.  Works in place because a result is written only after its run has been read.
- */
+/* Implements gs_reduce_by_key.  Works in place because a result is written only after its run has been read. */
 gs_status
 gs_cpu_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)
 {

@@ -403,9 +403,7 @@ cpu_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, 
 	return type == GS_F32 ? fixed_f32(cpu, inclusive, in, out, n) : fixed_f64(cpu, inclusive, in, out, n);
 }
 
-/*
- * Finds overflows: subtracting the last addend from a sum must give its predecessor without leaving the range.
- */
+/* Finds overflows: subtracting the last addend from a sum must give its predecessor without leaving the range. */
 static gs_status
 cpu_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,
 			  uint64_t *count)

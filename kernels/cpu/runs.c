@@ -36,9 +36,7 @@ put_runs(const gs_runs_request *r, uint64_t runs, const uint32_t *at, uint32_t n
 			put_count(r->starts, runs + j, base + at[j], r->wide);
 }
 
-/*
- * Runs of two items or more.  A start is held back until its run is known to continue.
- */
+/* Runs of two items or more.  A start is held back until its run is known to continue. */
 static gs_status
 long_runs(gs_cpu_engine *cpu, const gs_runs_request *r)
 {

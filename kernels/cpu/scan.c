@@ -291,9 +291,7 @@ EXTENTS(avx2)
 #undef TARGET
 #endif
 
-/*
- * Implements gs_extent: vector loops find the extremes as order-preserving unsigned numbers, which are mapped back.
- */
+/* Implements gs_extent: vector loops find the extremes as order-preserving unsigned numbers, which are mapped back. */
 static gs_status
 cpu_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp)
 {

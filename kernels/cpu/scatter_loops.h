@@ -3,9 +3,7 @@
  * NAME defined.
  */
 
-/*
- * Scatters directly, for few buckets.
- */
+/* Scatters directly, for few buckets. */
 static void
 NAME(scatter_plainly)(gs_stream *s, const uint16_t *digits, size_t n, const T *from, T *to)
 {

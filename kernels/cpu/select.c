@@ -40,9 +40,7 @@ canonical(gs_type type, const void *p)
 	return type == GS_F32 ? gs_float_order32((uint32_t) x, true) : (type == GS_F64 ? gs_float_order64(x, true) : x);
 }
 
-/*
- * Computes the run starts of floats, 16-byte items and partial groups.
- */
+/* Computes the run starts of floats, 16-byte items and partial groups. */
 static uint64_t
 begins_slowly(gs_type type, const char *from, uint32_t n, const void *left)
 {
@@ -177,9 +175,7 @@ gs_in_range(const gs_select_loops *loops, gs_type type, const gs_interval *in, c
 	return loops->range[gs_log_width(type)](from, rule);
 }
 
-/*
- * Returns the flags of up to 64 items, given as bits or bytes.
- */
+/* Returns the flags of up to 64 items, given as bits or bytes. */
 static uint64_t
 flags_of(const gs_select_loops *loops, const gs_filter *filter, uint64_t first, uint32_t n)
 {

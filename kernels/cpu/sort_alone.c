@@ -24,9 +24,7 @@ typedef struct alone_sort
 	uint64_t least, range; /* least code, and range of all codes */
 } alone_sort;
 
-/*
- * Returns the mask that makes a double order-preserving: all bits if negative, otherwise the sign.
- */
+/* Returns the mask that makes a double order-preserving: all bits if negative, otherwise the sign. */
 static inline uint64_t
 float_flip64(uint64_t x)
 {
@@ -40,9 +38,7 @@ float_flip32(uint32_t x)
 	return (uint32_t) ((int32_t) x >> 31) | (uint32_t) 1 << 31;
 }
 
-/*
- * Computes order-preserving codes from which the keys can be rebuilt.
- */
+/* Computes order-preserving codes from which the keys can be rebuilt. */
 static void
 codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
 {
@@ -79,9 +75,7 @@ codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
 	}
 }
 
-/*
- * Rebuilds a key from its code.
- */
+/* Rebuilds a key from its code. */
 static inline uint64_t
 key_of(const alone_sort *s, uint64_t code)
 {
@@ -101,9 +95,7 @@ key_of(const alone_sort *s, uint64_t code)
 	}
 }
 
-/*
- * Returns true if some floats may equal others with different bits: a -0, or a NaN other than the canonical one.
- */
+/* Returns true if some floats may equal others with different bits: a -0, or a NaN other than the canonical one. */
 static bool
 some_alike(const alone_sort *s, uint64_t row, size_t n)
 {
@@ -120,9 +112,7 @@ some_alike(const alone_sort *s, uint64_t row, size_t n)
 	return alike;
 }
 
-/*
- * Finds the range of all codes.  Sets *good to false if keys cannot be rebuilt from them.
- */
+/* Finds the range of all codes.  Sets *good to false if keys cannot be rebuilt from them. */
 static gs_status
 find_range(alone_sort *s, bool *good)
 {
@@ -150,9 +140,7 @@ find_range(alone_sort *s, bool *good)
 
 /* ---------------------------------------------------------------- counted */
 
-/*
- * Sorts by counting.  counts has room for LANES counters per code.
- */
+/* Sorts by counting.  counts has room for LANES counters per code. */
 static gs_status
 sort_by_counting(const alone_sort *s, uint32_t *counts)
 {
@@ -187,9 +175,7 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
 
 /* ---------------------------------------------------------------- sorted */
 
-/*
- * Writes keys of sorted codes relative to the least one.
- */
+/* Writes keys of sorted codes relative to the least one. */
 #define WRITE_KEYS(T, numbers)                                                                                         \
 	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)                                                              \
 	{                                                                                                                  \
@@ -200,9 +186,7 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
 		GS_TRY(gs_work_add(&s->cpu->work, end - row));                                                                 \
 	}
 
-/*
- * Sorts 32-bit codes in temp: 4-byte integers directly, others relative to the least code.
- */
+/* Sorts 32-bit codes in temp: 4-byte integers directly, others relative to the least code. */
 static gs_status
 sort_as_u32(const alone_sort *s, uint32_t *temp)
 {
@@ -229,9 +213,7 @@ sort_as_u32(const alone_sort *s, uint32_t *temp)
 	return GS_OK;
 }
 
-/*
- * Sorts words by the bits in which they can differ.  temp: two arrays and the sorter's scratch.
- */
+/* Sorts words by the bits in which they can differ.  temp: two arrays and the sorter's scratch. */
 static gs_status
 sort_as_words(const alone_sort *s, uint64_t *temp)
 {

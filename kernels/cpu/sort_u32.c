@@ -19,9 +19,7 @@ typedef struct u32_sort
 	uint32_t *temp, *out;
 } u32_sort;
 
-/*
- * Counts the lowest digits in one read.
- */
+/* Counts the lowest digits in one read. */
 static gs_status
 count_digits(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t digits, uint32_t (*counts)[256])
 {
@@ -44,9 +42,7 @@ count_digits(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t digits,
 	return GS_OK;
 }
 
-/*
- * Turns counts into positions, in the order that xor_mask gives, and scatters the keys.
- */
+/* Turns counts into positions, in the order that xor_mask gives, and scatters the keys. */
 static gs_status
 move_keys(const u32_sort *s, const uint32_t *from, uint32_t *to, size_t n, uint32_t shift, uint32_t *counts)
 {
@@ -73,9 +69,7 @@ move_keys(const u32_sort *s, const uint32_t *from, uint32_t *to, size_t n, uint3
 	return GS_OK;
 }
 
-/*
- * Sorts keys by their lower digits.  The input may be anywhere but in out, where the result goes from begin on.
- */
+/* Sorts keys by their lower digits.  The input may be anywhere but in out, where the result goes from begin on. */
 static gs_status
 sort_digits(const u32_sort *s, const uint32_t *from, size_t begin, size_t n, uint32_t digits)
 {

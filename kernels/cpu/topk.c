@@ -36,9 +36,7 @@ gs_cpu_top_k_temp(gs_engine *engine, const gs_column *columns, uint32_t ncolumns
 	return words_bytes(rows) + 2 * words_bytes(rows + GS_ALIGN) + gs_sorter_bytes(rows, tuning) + GS_ALIGN;
 }
 
-/*
- * Moves the k least of n distinct words to the front.
- */
+/* Moves the k least of n distinct words to the front. */
 static gs_status
 least(gs_work *work, uint64_t *words, uint64_t n, uint64_t k)
 {
@@ -79,9 +77,7 @@ least(gs_work *work, uint64_t *words, uint64_t n, uint64_t k)
 	return GS_OK;
 }
 
-/*
- * Returns true if finding the first k rows without a full sort is possible and pays.
- */
+/* Returns true if finding the first k rows without a full sort is possible and pays. */
 bool
 gs_order_first_pays(const gs_order *order, uint64_t k)
 {
@@ -97,9 +93,7 @@ gs_order_first_bytes(const gs_order *order, uint64_t k)
 	return 2 * words_bytes(room) + gs_sorter_bytes(room, order->sorter.tuning);
 }
 
-/*
- * Keeps the k least of n words, then those whose leading bits tie with the greatest of them, which becomes *bound.
- */
+/* Keeps the k least of n words, then those whose leading bits tie with the greatest of them, which becomes *bound. */
 static gs_status
 leave_least(const gs_order *order, uint64_t *words, uint64_t k, uint64_t *n, uint64_t *bound)
 {
@@ -192,9 +186,7 @@ gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp, boo
 	return GS_OK;
 }
 
-/*
- * Sorts all rows and keeps the first k.
- */
+/* Sorts all rows and keeps the first k. */
 static gs_status
 whole_order(gs_engine *engine, const gs_plan *plan, uint64_t rows, uint64_t k, uint32_t *out, char *temp,
 			size_t temp_bytes)

@@ -176,9 +176,7 @@ SORT_ROWS(8)
 SORT_ROWS(12)
 SORT_ROWS(16)
 
-/*
- * Sorts at most FEW words.
- */
+/* Sorts at most FEW words. */
 TARGET static void
 sort_few(uint64_t *words, size_t n)
 {
@@ -221,9 +219,7 @@ typedef struct space
 	size_t room;
 } space;
 
-/*
- * Divides eight words: those below the pivot go to the left end, the others to the right.
- */
+/* Divides eight words: those below the pivot go to the left end, the others to the right. */
 INLINE void
 divide_row(space *to, __m512i row, __m512i pivot)
 {
@@ -238,9 +234,7 @@ divide_row(space *to, __m512i row, __m512i pivot)
 	to->left += (uint32_t) __builtin_popcount(below);
 }
 
-/*
- * Divides fewer than eight words.
- */
+/* Divides fewer than eight words. */
 INLINE void
 divide_some(space *to, __m512i row, __mmask8 all, __m512i pivot)
 {
@@ -298,9 +292,7 @@ partition(uint64_t *words, size_t n, uint64_t pivot_word)
 	return (size_t) (to.left - words);
 }
 
-/*
- * Returns the median of a sample.
- */
+/* Returns the median of a sample. */
 TARGET static uint64_t
 choose_pivot(const uint64_t *words, size_t n)
 {
@@ -316,9 +308,7 @@ choose_pivot(const uint64_t *words, size_t n)
 	return sample[many / 2];
 }
 
-/*
- * Sorts, unless partitions nest too deeply: *done is then false.
- */
+/* Sorts, unless partitions nest too deeply: *done is then false. */
 TARGET static gs_status
 quicksort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 {

@@ -29,9 +29,7 @@
 /* Fraction of the limit for vectors, since a job over them also needs keys and row numbers. */
 #define VECTORS_SHARE 4
 
-/*
- * Returns the operator that sorts a type.  Raises PostgreSQL's errors if there is none, or none for this collation.
- */
+/* Returns the operator that sorts a type.  Raises PostgreSQL's errors if there is none, or none for this collation. */
 static Oid
 sort_operator(Oid type, Oid collation)
 {
@@ -76,9 +74,7 @@ combine_function(Oid aggregate)
 	return function;
 }
 
-/*
- * Returns the type of an aggregate's argument.  For a combine function, looks at the call of its aggregate.
- */
+/* Returns the type of an aggregate's argument.  For a combine function, looks at the call of its aggregate. */
 static Oid
 argument_type(FunctionCallInfo fcinfo, int argument)
 {

@@ -100,9 +100,7 @@ seal_bytes(StateWriter *writer)
 	memcpy(state, &header->seal, sizeof(header->seal));
 }
 
-/*
- * Starts a state with the header that the reader checks: version, encoding, byte order, forms of values.
- */
+/* Starts a state with the header that the reader checks: version, encoding, byte order, forms of values. */
 static void
 open_writer(StateWriter *writer, FunctionCallInfo fcinfo, const Collected *state)
 {

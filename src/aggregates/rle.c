@@ -343,9 +343,7 @@ spilled_runs(FunctionCallInfo fcinfo, Collected *state)
 	return array;
 }
 
-/*
- * gpu_rle(value, sort_key): runs of equal values in order of the key.  Rows with equal keys stay in arrival order.
- */
+/* gpu_rle(value, sort_key): runs of equal values in order of the key.  Rows with equal keys stay in arrival order. */
 Datum
 gpusort_rle_sorted_final(PG_FUNCTION_ARGS)
 {

@@ -182,9 +182,7 @@ table_put(Table *table, uint64 value)
 	}
 }
 
-/*
- * Counts distinct values.  The table starts at a size that suits most partitions, and grows.
- */
+/* Counts distinct values.  The table starts at a size that suits most partitions, and grows. */
 static uint64
 count_partition(Table *table, uint64 size, const uint64 *values, uint64 count, bool *has_zero)
 {

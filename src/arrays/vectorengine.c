@@ -53,9 +53,7 @@ as_they_are(const VectorQuestion *q, int c)
 	return q->keys[c].plain != 0 && vector->offsets == NULL && vector->type->stride == q->keys[c].plain;
 }
 
-/*
- * Encodes up to *rows values of a column from a row on, in bulk or one by one.  Sets *rows to the number done.
- */
+/* Encodes up to *rows values of a column from a row on, in bulk or one by one.  Sets *rows to the number done. */
 static KeyResult
 fill_column(VectorQuestion *q, int c, uint64 from, uint32 *rows)
 {

@@ -318,9 +318,7 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	return job->base.max_rows < LEAST_JOB_ROWS ? ENGINE_NO_MEMORY : ENGINE_OK;
 }
 
-/*
- * Begins the job on a link.  If the service has just closed it for being idle, tries a new one.
- */
+/* Begins the job on a link.  If the service has just closed it for being idle, tries a new one. */
 static EngineFailure
 begin_on_link(ServiceJob *job, const gs_job_spec *spec)
 {
@@ -354,9 +352,7 @@ full_chunk_rows(ServiceJob *job)
 	return Max(rows, 64);
 }
 
-/*
- * Takes a link and begins a job on it.  A refusal leaves the link usable; any other failure closes it.
- */
+/* Takes a link and begins a job on it.  A refusal leaves the link usable; any other failure closes it. */
 static gs_status
 service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 {
@@ -535,9 +531,7 @@ service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 	return GS_OK;
 }
 
-/*
- * Returns the memory for a replay on the CPU.  gpusort.pinned_memory accounts for the ring.
- */
+/* Returns the memory for a replay on the CPU.  gpusort.pinned_memory accounts for the ring. */
 static uint64
 service_host_bytes(const EngineJob *base)
 {

@@ -167,9 +167,7 @@ receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what, int *
 			return ENGINE_PROTOCOL;
 		if (io == GSD_IO_CLOSED)
 			return ENGINE_LOST;
-		/*
-		 * the service ends because this job hangs; it noticed before our own timeout
-		 */
+		/* the service ends because this job hangs; it noticed before our own timeout */
 		if (io == GSD_IO_OK && message->head.type == GSD_FAILED && message->result.status == GS_TIMEOUT)
 			return ENGINE_TIMEOUT;
 		if (io == GSD_IO_OK && message->head.type != GSD_BUSY)

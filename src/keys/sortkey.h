@@ -200,9 +200,7 @@ extern bool sortkey_tells(Oid sortop);
  */
 extern bool sortkey_pays(Oid sortop, Oid collation, double rows);
 
-/*
- * Disables coarse keys of this kind for the session, after one contradicted the comparison function.
- */
+/* Disables coarse keys of this kind for the session, after one contradicted the comparison function. */
 extern void sortkey_refuse(SortKey *key);
 
 /* Fills one chunk with rows of several keys. */

@@ -29,9 +29,7 @@
 #include "parts.h"
 #include "sortkey_types.h"
 
-/*
- * Rows after which abbreviated keys are first tested for usefulness, as in tuplesort.
- */
+/* Rows after which abbreviated keys are first tested for usefulness, as in tuplesort. */
 #define FIRST_ABORT_CHECK 10
 
 /*

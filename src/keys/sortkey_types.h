@@ -69,9 +69,7 @@ set_form(SortKey *key, gs_type type, KeyEncoder encode)
 	key->encode = encode;
 }
 
-/*
- * Switches a key to its next form.  The caller encodes its rows again, so a key must widen only a few times.
- */
+/* Switches a key to its next form.  The caller encodes its rows again, so a key must widen only a few times. */
 static inline KeyResult
 widen(SortKey *key, gs_type type, KeyEncoder encode)
 {

@@ -46,9 +46,7 @@ gsd_reply_file(connection *c, const gsd_header *head, int descriptor)
 	}
 }
 
-/*
- * Sends a status with a text.
- */
+/* Sends a status with a text. */
 void
 gsd_reply_result(connection *c, gsd_type type, gs_status status, const char *text)
 {
@@ -72,9 +70,7 @@ reply_job(connection *c, gsd_type type)
 	gsd_reply(c, &m.head);
 }
 
-/*
- * Releases the ring: unregisters, unmaps and uncounts it, and frees its pages.
- */
+/* Releases the ring: unregisters, unmaps and uncounts it, and frees its pages. */
 static void
 drop_ring(connection *c)
 {
@@ -91,9 +87,7 @@ drop_ring(connection *c)
 	c->ring_fd = -1;
 }
 
-/*
- * Refuses a ring, with the reason.
- */
+/* Refuses a ring, with the reason. */
 static void
 refuse_ring(connection *c, ring_answer why)
 {
@@ -108,9 +102,7 @@ refuse_ring(connection *c, ring_answer why)
 	gsd_reply_result(c, GSD_RING_DONE, status[why], text[why]);
 }
 
-/*
- * Registers a ring with the device, unless it is a plain one.
- */
+/* Registers a ring with the device, unless it is a plain one. */
 static void
 pin_ring(connection *c)
 {
@@ -125,9 +117,7 @@ pin_ring(connection *c)
 	gsd_set_busy(c, false);
 }
 
-/*
- * Accepts the ring: claims its memory, checks the file, maps and registers it.
- */
+/* Accepts the ring: claims its memory, checks the file, maps and registers it. */
 static void
 take_ring(connection *c, const gsd_ring *ring, int fd)
 {
@@ -171,9 +161,7 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 	gsd_reply_result(c, GSD_RING_DONE, GS_OK, "");
 }
 
-/*
- * GSD_STATUS: all devices.
- */
+/* GSD_STATUS: all devices. */
 static void
 on_status(connection *c)
 {
@@ -235,9 +223,7 @@ message_expected(const connection *c, const gsd_message *m)
 	}
 }
 
-/*
- * Handles one message.
- */
+/* Handles one message. */
 static void
 handle(connection *c, const gsd_message *m, int fd)
 {
@@ -291,9 +277,7 @@ handle(connection *c, const gsd_message *m, int fd)
 	}
 }
 
-/*
- * Answers the first message.  Returns false if the peer speaks another protocol.
- */
+/* Answers the first message.  Returns false if the peer speaks another protocol. */
 static bool
 greet(connection *c, const gsd_message *m)
 {
@@ -315,9 +299,7 @@ greet(connection *c, const gsd_message *m)
 	return answer.status == GS_OK;
 }
 
-/*
- * Reads messages until the client leaves, breaks the rules, or has been idle for so long that its ring is reclaimed.
- */
+/* Reads messages until the client leaves, breaks the rules, or has been idle for so long that its ring is reclaimed. */
 static void
 converse(connection *c)
 {
@@ -359,9 +341,7 @@ converse(connection *c)
 	}
 }
 
-/*
- * Main function of a connection's thread.
- */
+/* Main function of a connection's thread. */
 void *
 gsd_client_main(void *arg)
 {

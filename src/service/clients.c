@@ -66,9 +66,7 @@ gsd_client_forget(client *c)
 	free(c);
 }
 
-/*
- * Tells a client whose job hangs why the service ends, as the connection's own thread will not.
- */
+/* Tells a client whose job hangs why the service ends, as the connection's own thread will not. */
 static void
 say_stalled(const client *c)
 {
@@ -118,9 +116,7 @@ gsd_pinned_bytes(void)
 	return bytes;
 }
 
-/*
- * Decides whether a client may have a ring of this size now.
- */
+/* Decides whether a client may have a ring of this size now. */
 static ring_answer
 judge_ring(const client *c, uint64_t bytes)
 {

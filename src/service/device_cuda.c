@@ -60,9 +60,7 @@ gsd_cuda_why(void)
 	return gs_cuda_open_failure();
 }
 
-/*
- * Returns the unused memory of the device's pool to the system.
- */
+/* Returns the unused memory of the device's pool to the system. */
 void
 gsd_cuda_trim(uint32_t number)
 {

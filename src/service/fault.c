@@ -9,9 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * Decides, when a job begins, whether it is to fail.
- */
+/* Decides, when a job begins, whether it is to fail. */
 bool
 gsd_fault_choose(void)
 {
@@ -40,9 +38,7 @@ babble(void)
 	dprintf(STDERR_FILENO, "WARNING:  not ended");
 }
 
-/*
- * Returns true if a chosen job is to fail in this way at this stage.  Crash, hang and babble are executed here.
- */
+/* Returns true if a chosen job is to fail in this way at this stage.  Crash, hang and babble are executed here. */
 bool
 gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage)
 {
@@ -86,9 +82,7 @@ gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns)
 	}
 }
 
-/*
- * Reverses an array.
- */
+/* Reverses an array. */
 static void
 reverse(char *array, uint64_t count, uint64_t bytes)
 {

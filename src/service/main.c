@@ -101,9 +101,7 @@ take_lock(const char *path)
 	return false;
 }
 
-/*
- * Makes the socket.  The lock is held, so an existing file of that name is stale.
- */
+/* Makes the socket.  The lock is held, so an existing file of that name is stale. */
 static int
 make_socket(const char *path)
 {
@@ -128,9 +126,7 @@ make_socket(const char *path)
 	return -1;
 }
 
-/*
- * Rejects peers of other users.  SO_PEERCRED cannot be forged.
- */
+/* Rejects peers of other users.  SO_PEERCRED cannot be forged. */
 static bool
 peer_allowed(int fd, int *pid)
 {
@@ -146,9 +142,7 @@ peer_allowed(int fd, int *pid)
 	return false;
 }
 
-/*
- * Starts a thread for a new connection.
- */
+/* Starts a thread for a new connection. */
 static void
 welcome_client(int fd)
 {
@@ -185,9 +179,7 @@ welcome_client(int fd)
 	pthread_attr_destroy(&attributes);
 }
 
-/*
- * Accepts connections until shutdown.
- */
+/* Accepts connections until shutdown. */
 static void
 serve(int listener, int signals)
 {
@@ -214,9 +206,7 @@ serve(int listener, int signals)
 	}
 }
 
-/*
- * Blocks the signals that end the service, in all threads, and returns a descriptor for them.
- */
+/* Blocks the signals that end the service, in all threads, and returns a descriptor for them. */
 static int
 block_signals(void)
 {
@@ -231,9 +221,7 @@ block_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/*
- * Raises the limit of descriptors, as every connection takes two.
- */
+/* Raises the limit of descriptors, as every connection takes two. */
 static void
 raise_limits(void)
 {

@@ -49,9 +49,7 @@ gsd_pool_threads(int threads)
 	pthread_mutex_unlock(&mutex);
 }
 
-/*
- * Takes units of a job until there are none.
- */
+/* Takes units of a job until there are none. */
 static void
 work_on(pool_job *job, uint32_t worker)
 {
@@ -61,9 +59,7 @@ work_on(pool_job *job, uint32_t worker)
 		job->work(job->arg, worker, unit);
 }
 
-/*
- * Main function of a thread of the pool.
- */
+/* Main function of a thread of the pool. */
 static void *
 pool_main(void *arg)
 {
@@ -88,9 +84,7 @@ pool_main(void *arg)
 	return arg;
 }
 
-/*
- * Starts threads up to a number.  Where no more can be had, those that there are do the work.
- */
+/* Starts threads up to a number.  Where no more can be had, those that there are do the work. */
 static void
 start_threads(int threads)
 {
@@ -115,9 +109,7 @@ start_threads(int threads)
 	pthread_attr_destroy(&attributes);
 }
 
-/*
- * Removes a job from the queue.
- */
+/* Removes a job from the queue. */
 static void
 leave_queue(turn *mine)
 {

@@ -14,9 +14,7 @@
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
 #define GSD_VERSION 6
 
-/*
- * Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these.
- */
+/* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
 #define GSD_SOCKET GSD_FOLDER "/pgsql_tmp_gpusort"
 #define GSD_LOCK GSD_FOLDER "/pgsql_tmp_gpusort.lock"

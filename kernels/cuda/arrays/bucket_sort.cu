@@ -441,9 +441,7 @@ launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)
 	return launch<WORDS, VALUES, true>(e, a, large);
 }
 
-/*
- * Sorts the listed parts.  small, large: their numbers or, if something may be wrong, limits worth a block.
- */
+/* Sorts the listed parts.  small, large: their numbers or, if something may be wrong, limits worth a block. */
 gs_status
 gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u32 small, u32 large)
 {

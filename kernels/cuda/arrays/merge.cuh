@@ -217,9 +217,7 @@ struct merge_range
 	}
 };
 
-/*
- * The least (or greatest) candidate among neighbouring lanes, one per run, by key, then run.  NONE: no lane has one.
- */
+/* The least (or greatest) candidate among neighbouring lanes, one per run, by key, then run.  NONE: no lane has one. */
 #define GS_MERGE_NONE 0xffffffffu
 
 /*

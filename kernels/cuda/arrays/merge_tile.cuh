@@ -223,9 +223,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 				((u32 *) values)[slot + i] = (u32) (from + i);
 	}
 
-	/*
-	 * Starts to load a tile, keys first.  Missing items of the last tile are greater than all others, and last.
-	 */
+	/* Starts to load a tile, keys first.  Missing items of the last tile are greater than all others, and last. */
 	__device__ __forceinline__ void
 	load(const gs_merge_args &a, u64 from, u32 count)
 	{
@@ -266,9 +264,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 			return fy < fx || (fy == fx && rest_less(LOADED ? y : place[y], LOADED ? x : place[x]));
 	}
 
-	/*
-	 * Merges slots a.. (na of them) and b.. (nb), and returns ITEMS items from the o-th on in registers.
-	 */
+	/* Merges slots a.. (na of them) and b.. (nb), and returns ITEMS items from the o-th on in registers. */
 	template <bool LOADED>
 	__device__ __forceinline__ void
 	merge(u32 a, u32 na, u32 b, u32 nb, u32 o, F (&key)[ITEMS], u32 (&at)[ITEMS]) const

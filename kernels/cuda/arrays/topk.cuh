@@ -278,9 +278,7 @@ first_rows_kernel(const u32 *rows, const u32 *order, u32 n, u32 *out)
 		out[i] = rows == NULL ? order[i] : rows[order[i]];
 }
 
-/*
- * Exclusive prefix sums of the chunks' counts of equal rows, by one block, capped at the number wanted.
- */
+/* Exclusive prefix sums of the chunks' counts of equal rows, by one block, capped at the number wanted. */
 static __global__ void __launch_bounds__(1024) before_kernel(u32 *equal, u64 chunks, u64 wanted)
 {
 	__shared__ u32 sums[32];

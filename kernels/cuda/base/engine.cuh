@@ -64,9 +64,7 @@ gs_cuda_shared(const gs_cuda_engine *engine)
 	return (size_t) engine->tuning->shared << 10;
 }
 
-/*
- * Blocks of a grid-stride loop: enough for n items, at most per_sm for each multiprocessor.
- */
+/* Blocks of a grid-stride loop: enough for n items, at most per_sm for each multiprocessor. */
 static inline u32
 gs_cuda_grid(const gs_cuda_engine *engine, u64 n, u64 each, u32 per_sm)
 {

@@ -397,9 +397,7 @@ work_tiles(gs_ring &ring, const gs_sweep &sweep, TAKE take, WRITE write_out)
 		write_out(iteration.n - 1, last);
 }
 
-/*
- * A look-back warp: calls find(n, tile) for every other tile of the block, which leaves the prefix for the workers.
- */
+/* A look-back warp: calls find(n, tile) for every other tile of the block, which leaves the prefix for the workers. */
 template <int THREADS, class FIND>
 __device__ __forceinline__ void
 find_prefixes(gs_ring &ring, FIND find)

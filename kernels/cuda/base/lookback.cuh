@@ -425,9 +425,7 @@ publish_word(WORD *word, u32 tile, WORD count)
 	store_relaxed(word, status_word(tile == 0 ? GS_TOTAL : GS_PARTIAL, count));
 }
 
-/*
- * Neighbouring counts of a thread, or their status words, accessed together, so their flags agree.
- */
+/* Neighbouring counts of a thread, or their status words, accessed together, so their flags agree. */
 template <class WORD, int COUNT> struct alignas(sizeof(WORD) * COUNT) gs_counts
 {
 	WORD of[COUNT];

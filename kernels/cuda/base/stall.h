@@ -22,9 +22,7 @@ gs_status gs_cuda_stall(gs_engine *engine, const uint32_t *tiles, uint32_t ntile
  */
 gs_status gs_cuda_stall_counts(gs_engine *engine, uint32_t *fallbacks, uint32_t *timeouts);
 
-/*
- * Overrides the number of stages and the limit of blocks per multiprocessor; 0: as tuned.  For benchmarks.
- */
+/* Overrides the number of stages and the limit of blocks per multiprocessor; 0: as tuned.  For benchmarks. */
 void gs_cuda_force(gs_engine *engine, uint32_t stages, uint32_t blocks);
 
 /* The engine's stream (a cudaStream_t), for events of benchmarks. */

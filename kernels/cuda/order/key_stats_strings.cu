@@ -205,9 +205,7 @@ number_kernel(const __grid_constant__ string_stats_args a)
 	a.alphabets[p].bits = next > 1 ? 32 - __clz(next - 1) : 0;
 }
 
-/*
- * Enqueues the statistics of a column of strings.
- */
+/* Enqueues the statistics of a column of strings. */
 gs_status
 gs_order_key_stats_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_key_stats *stats,
 						   gs_dev_alphabet *alphabets, u32 *marks)

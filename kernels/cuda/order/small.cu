@@ -181,9 +181,7 @@ small_column_keys(const small_args &a, small_shared &m, u32 first, small_key<ITE
 
 /* ---------------------------------------------------------------- the kernel */
 
-/*
- * Puts the rows whose bins belong to the cluster into these.  place: from count_bins().  m.bins: from share_bins().
- */
+/* Puts the rows whose bins belong to the cluster into these.  place: from count_bins().  m.bins: from share_bins(). */
 template <int ITEMS>
 static __device__ __forceinline__ void
 fill_bins(const small_args &a, const small_shared &m, const small_key<ITEMS> &k, u32 shift, bool packed, u32 first,
@@ -479,9 +477,7 @@ gs_small_temp(u64 rows)
 	return gs_round256(rows * sizeof(u64)) + gs_round256(rows * sizeof(u16));
 }
 
-/*
- * Enqueues the order.  Waits only if facts are wanted.
- */
+/* Enqueues the order.  Waits only if facts are wanted. */
 gs_status
 gs_small_run(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, void *temp, u32 *order,
 			 gs_order_facts *facts)

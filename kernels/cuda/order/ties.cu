@@ -128,9 +128,7 @@ sort_next_bits(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, u32 m,
 	return gs_radix_run(e, s);
 }
 
-/*
- * Writes the order of rows with sorted words.  other is as large as words; radix is memory for gs_radix_run.
- */
+/* Writes the order of rows with sorted words.  other is as large as words; radix is memory for gs_radix_run. */
 gs_status
 gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other, void *temp, void *radix, u32 *order,
 			u32 *rounds)

@@ -152,9 +152,7 @@ prepare(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, u32 digits
 	return gs_radix_count(e, s->from, c);
 }
 
-/*
- * Enqueues a sort, without waiting.
- */
+/* Enqueues a sort, without waiting. */
 gs_status
 gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 {

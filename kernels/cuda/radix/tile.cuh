@@ -44,9 +44,7 @@ warp_inclusive(T x)
 	return x;
 }
 
-/*
- * Exclusive prefix sum over a block's threads, through one number per warp in shared memory.  Contains one barrier.
- */
+/* Exclusive prefix sum over a block's threads, through one number per warp in shared memory.  Contains one barrier. */
 template <int WARPS, class T>
 __device__ __forceinline__ T
 block_exclusive(T x, T *sums)

@@ -86,9 +86,7 @@ sum_kernel(u32 *counts, u32 groups, u64 *count)
 		*count = before;
 }
 
-/*
- * Writes the positions.  Lanes handle a warp's words together, one after another, so that writes are adjacent.
- */
+/* Writes the positions.  Lanes handle a warp's words together, one after another, so that writes are adjacent. */
 static __global__ void __launch_bounds__(THREADS)
 write_kernel(const u32 *bits, u64 n, u32 groups, const u32 *before, u32 *out)
 {

@@ -111,9 +111,7 @@ template <class T, bool FLOATS> struct differ_values
 	}
 };
 
-/*
- * Bit per position: its row begins a run.  Writes complete 64-bit words, padded with zeros.
- */
+/* Bit per position: its row begins a run.  Writes complete 64-bit words, padded with zeros. */
 template <class D>
 static __global__ void __launch_bounds__(THREADS)
 heads_kernel(const row_source s, const u32 *order, u64 n, bool first, u64 *bits)
@@ -445,9 +443,7 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const T *in, T *o
 	}
 }
 
-/*
- * Turns tiles' sums into prefixes, from left to right: one thread adds, the others load and store.
- */
+/* Turns tiles' sums into prefixes, from left to right: one thread adds, the others load and store. */
 template <class T>
 static __global__ void __launch_bounds__(1024) fixed_tiles_kernel(T *sums, u64 tiles)
 {
