@@ -170,10 +170,7 @@ gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk_column *c
 	return GS_OK;
 }
 
-/*
- * Returns GS_OK if a chunk follows all rules.  If another process can write to the chunk, the result is valid only at
- * this moment; engines use a gs_view instead.
- */
+/* Returns GS_OK if a chunk follows all rules at this moment.  Of shared memory, engines check a gs_view instead. */
 gs_status
 gs_chunk_check(const gs_chunk *chunk, size_t available, const gs_column_spec *columns, uint32_t ncolumns)
 {

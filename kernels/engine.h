@@ -1,9 +1,8 @@
 /*
  * engine.h: the interface between the public calls and an engine.  Internal to kernels/.
  *
- * An engine, a job and a plan each begin with the corresponding structure below; an engine appends its own members.
- * The callers check arguments and the order of calls once for all engines, so operations trust both.  An engine leaves
- * an operation NULL if it does not support it.
+ * An engine, a job and a plan each begin with the structure below.  Callers check arguments and the order of calls, so
+ * operations trust both.  An engine leaves an operation NULL if it does not support it.
  */
 #ifndef GS_ENGINE_H
 #define GS_ENGINE_H
@@ -56,9 +55,8 @@ typedef struct gs_engine_ops
 	void (*plan_free)(gs_engine *engine, gs_plan *plan);
 
 	/*
-	 * Jobs.  job_begin allocates the engine's job through host; job.c fills in its head.  The caller owns spec and
-	 * host, so an engine copies what it keeps (the head has a copy of host).  job_end is called once and releases
-	 * everything, including the job.
+	 * Jobs.  job_begin allocates through host; job.c fills in the head, with a copy of host.  An engine copies what it
+	 * keeps of spec.  job_end is called once and releases everything, including the job.
 	 */
 	gs_status (*job_begin)(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
 	gs_status (*job_add)(gs_job *job, const gs_chunk *chunk);
@@ -70,9 +68,8 @@ typedef struct gs_engine_ops
 	void (*job_get_info)(const gs_job *job, gs_job_info *info);
 
 	/*
-	 * Steps of job_work.c.  job_close (may be NULL) validates the complete input.  job_order sorts the rows by the
-	 * first order_columns columns and sets *order to NULL if they were in order already.  It may fill in the run heads
-	 * of the key columns, and reports which of them are valid.
+	 * Steps of job_work.c.  job_close (may be NULL) validates the input.  job_order sets *order to NULL if rows were in
+	 * order by the first order_columns columns.  It may fill in run heads of key columns, and reports which.
 	 */
 	gs_status (*job_close)(gs_job *job);
 	/* Allocates memory for the steps.  NULL: use alloc and free. */
@@ -167,8 +164,7 @@ void gs_job_work_drop(gs_job *job);
 const gs_host *gs_default_host(void);
 
 /*
- * A private copy of a chunk's header.  Another process may write to the chunk at any time, so checks are made on the
- * copy and stay valid.  Values, null bits and strings can still change; offsets are checked while they are copied.
+ * A copy of a chunk's header, on which checks stay valid whoever writes to the chunk.  Offsets are checked as copied.
  */
 typedef struct gs_view
 {

@@ -107,10 +107,7 @@ gs_job_reduced_type(const gs_job_spec *spec)
 	return spec->operation == GS_SUM && type == wide && !gs_type_is_float(type) ? GS_U128 : wide;
 }
 
-/*
- * Returns the peak memory of the steps in job_work.c, per row.  A bit counts as a byte, which covers the primitives'
- * temporary memory.
- */
+/* Returns the peak memory of job_work.c's steps, per row, with a byte for a bit to cover temporary memory. */
 size_t
 gs_job_work_bytes(const gs_job_spec *spec)
 {

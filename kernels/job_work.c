@@ -1,9 +1,8 @@
 /*
  * job_work.c: executes all job operations except orders, as calls of the primitives in gs_arrays.h, for all engines.
  *
- * An engine stores the columns as chunks arrive and sorts the rows.  The steps here then need a few bytes of engine
- * memory per row.  Runs are bitmaps of the positions where they begin; a reduction by key is one by run number.  Every
- * step ends with a poll of the host.
+ * An engine stores the columns and sorts the rows.  Runs are bitmaps of the positions where they begin; a reduction by
+ * key is one by run number.  Every step ends with a poll of the host.
  */
 #include "rows.h"
 
@@ -351,10 +350,7 @@ filter_rows(gs_job *job, uint64_t *bits)
 	return gs_compare_of(job->engine, source, job->rows, filter->comparison, value, filter->value_bytes, bits);
 }
 
-/*
- * Executes GS_SELECT and GS_PARTITION: the bitmap of kept rows, then their positions.  A partition splits all row
- * numbers.
- */
+/* Executes GS_SELECT and GS_PARTITION: the bitmap of kept rows, then positions, or a split of all row numbers. */
 static gs_status
 filtered(gs_job *job)
 {

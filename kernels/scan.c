@@ -98,10 +98,7 @@ compare_wide(const uint64_t a[2], const uint64_t b[2])
 	return a[0] == b[0] ? 0 : (a[0] < b[0] ? -1 : 1);
 }
 
-/*
- * Converts a comparison to an interval or the complement of one, so that engines handle two cases instead of seven.
- * "Greater" is the complement of "less or equal", so only GS_BETWEEN can yield an empty interval.
- */
+/* Converts a comparison to an interval or its complement, so that engines handle two cases instead of seven. */
 bool
 gs_interval_of(gs_type type, const gs_filter *filter, gs_interval *in)
 {

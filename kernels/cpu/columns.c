@@ -8,10 +8,7 @@
 
 #define HEAP_SLICE ((uint64_t) 16 << 20) /* bytes copied between polls */
 
-/*
- * Grows a block to at least the given size.  Sizes double: the host grows blocks without copying, and untouched pages
- * cost no memory.
- */
+/* Grows a block by doubling: the host grows blocks without copying, and untouched pages cost no memory. */
 gs_status
 gs_block_reserve(gs_work *work, gs_block *block, size_t bytes)
 {
@@ -33,9 +30,8 @@ gs_block_reserve(gs_work *work, gs_block *block, size_t bytes)
 }
 
 /*
- * Returns the bytes to reserve for an array of the given rows.  From the size at which the host may use a huge page,
- * reserves for the expected rows, up to one page less the host's header, so that an array below two megabytes does not
- * move.
+ * Returns the bytes to reserve for an array of the given rows.  Where the host may use huge pages, reserves for the
+ * expected rows, less the host's header, so that an array below two megabytes does not move.
  */
 static size_t
 room_for(const gs_table *table, uint64_t rows, size_t width)
@@ -275,10 +271,7 @@ common_bytes(const uint8_t *a, const uint8_t *b, uint64_t limit)
 	return i;
 }
 
-/*
- * Tracks the lengths and the common prefix of the strings just appended.  lengths covers them all; single strings are
- * inspected only if some are NULL or while the common prefix is not empty.
- */
+/* Tracks the range of lengths and the common prefix of the strings appended, whose lengths all count. */
 static gs_status
 extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows, const gs_lengths *lengths)
 {
@@ -316,8 +309,7 @@ extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows, const gs_l
 }
 
 /*
- * Copies and widens offsets, and finds the range of lengths.  Validates the copy, since the chunk may change after
- * gs_chunk_check: a decreasing offset yields a length above every bound.
+ * Copies and widens offsets, and finds their range.  Chunks may change: a decrease yields a length above every bound.
  */
 static gs_status
 append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows, gs_lengths *lengths)

@@ -121,9 +121,8 @@ typedef struct gs_pack
 } gs_pack;
 
 /*
- * Codes for the next characters of a string field.  Either the characters of each position are numbered in order, with
- * 0 for the end of the string; or, if all strings are long enough, a character's code is its distance from the least
- * one of its position, with an unused gap left out.
+ * Codes for the next characters of a string field.  Characters of a position are numbered in order, 0 for the end; or,
+ * if all strings are long enough, are distances from its least one, with an unused gap left out.
  */
 typedef struct gs_alphabet
 {
@@ -180,15 +179,9 @@ typedef struct gs_loops
 	int (*number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row);
 	/* Extracts the row numbers of words. */
 	void (*extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask);
-	/*
-	 * Returns the number of words from the first on that differ from their successor above the row number, a multiple
-	 * of GS_TIE_WORDS.
-	 */
+	/* Returns how many words, a multiple of GS_TIE_WORDS, differ from their successors above the row number. */
 	size_t (*untied)(const uint64_t *words, size_t n, uint64_t mask);
-	/*
-	 * Appends the leading bits of characters' distances, XORed with xor_mask.  Returns false if some distances were too
-	 * long.
-	 */
+	/* Appends leading bits of characters' distances, XORed with xor_mask; false if some were too long. */
 	bool (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
 					  uint32_t bits, uint64_t xor_mask, uint64_t *words);
 } gs_loops;
@@ -354,10 +347,7 @@ bool gs_uneven(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uin
 uint32_t gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width, uint64_t *slots,
 					   uint8_t *highs, uint32_t *shift);
 
-/*
- * Returns a word's bucket.  A slot packs mask, shift and base in 32, 16 and 16 bits: the bucket is the base plus
- * further bits of the word.
- */
+/* Returns a word's bucket: the base plus further bits.  A slot packs mask, shift and base in 32, 16 and 16 bits. */
 static inline uint32_t
 gs_slot_bucket(uint64_t slot, uint64_t word)
 {

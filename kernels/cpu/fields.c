@@ -1,20 +1,16 @@
 /*
  * fields.c: the key of a row as a sequence of fields, and steps, which choose the bits that one sort covers.
  *
- * Columns of fixed width become fields of as few bits as their values need.  A string is a field without a fixed end; a
- * step covers some of its characters.  Rows that are equal in the bits of a step reach the same place of the key: their
- * strings ended within the step, or none did.  A string that ends exactly at the end of a step counts as continuing,
- * with an empty rest.
+ * Columns of fixed width become fields of few bits.  A string is a field without a fixed end; a step covers some
+ * characters.  Rows equal in the bits of a step reach the same place of the key: their strings ended within the step,
+ * or none did.  One that ends exactly at its end continues, with an empty rest.
  */
 #include "cpu.h"
 #include "../common/key_fields.h"
 
 #include <string.h>
 
-/*
- * Sets a field to one half of a column: values minus minimum, without constant trailing bits; if descending, maximum
- * minus values.
- */
+/* Sets a field to half a column: values minus minimum without constant trailing bits; descending, from the maximum. */
 static uint64_t
 value_field(gs_field *field, const gs_cpu_column *column, int half)
 {

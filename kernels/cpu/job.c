@@ -25,10 +25,7 @@ typedef struct order_job
 	gs_cpu_column columns[];
 } order_job;
 
-/*
- * Returns true if a column is stored unencoded: its values are returned or compared with a constant, not with each
- * other.
- */
+/* Returns true if a column is stored unencoded: its values are not compared with each other. */
 static bool
 kept_raw(const gs_job_spec *spec, uint32_t c)
 {
@@ -80,10 +77,7 @@ gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host
 	return GS_OK;
 }
 
-/*
- * Copies a chunk into the columns.  Reads the header again after the check, so each array's position is checked once
- * more on a private copy.
- */
+/* Copies a chunk into the columns, checking a private copy of the header once more. */
 gs_status
 gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 {
@@ -144,10 +138,7 @@ gs_cpu_job_lend(gs_job *head, const gs_column *columns, uint64_t rows)
 	return GS_OK;
 }
 
-/*
- * Returns the values that the words contain completely and at full width, or NULL.  They are not read again once
- * packed, so the words may overwrite them.
- */
+/* Returns the values that the words contain in full, which may overwrite them once packed, or NULL. */
 static gs_block *
 reusable_values(order_job *job)
 {
@@ -213,10 +204,7 @@ first_rows(order_job *job, uint64_t k)
 	return GS_OK;
 }
 
-/*
- * Sorts by the first columns.  Afterwards frees columns that the words contain completely, unless keep is set.  heads
- * may be NULL.
- */
+/* Sorts by the first columns.  Frees those that words contain completely, unless keep is set.  heads may be NULL. */
 static gs_status
 sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 {
@@ -285,10 +273,7 @@ runs_of_order(const gs_job_spec *spec)
 	return spec->key_columns == upto && spec->order_columns == upto;
 }
 
-/*
- * Reports the run heads that follow from the order alone.  The order's columns include the run columns, and may include
- * more.
- */
+/* Reports the run heads that follow from the order alone, whose columns include the run columns. */
 static gs_heads_known
 heads_of_order(order_job *job, bool same, uint64_t *heads)
 {
@@ -335,10 +320,7 @@ numbers_of_words(order_job *job)
 	return GS_OK;
 }
 
-/*
- * Sorts the rows.  Marks run heads if the words alone determine them, that is, if all columns but a reduced one are
- * keys.
- */
+/* Sorts the rows.  Marks run heads if the words determine them: all columns but a reduced one are keys. */
 gs_status
 gs_cpu_job_order(gs_job *head, uint64_t *heads, gs_heads_known *known, const uint32_t **order)
 {
@@ -356,10 +338,7 @@ gs_cpu_job_order(gs_job *head, uint64_t *heads, gs_heads_known *known, const uin
 	return GS_OK;
 }
 
-/*
- * Returns a column as sources for primitives: the lent array, raw values, or encoded values as unsigned numbers.  A raw
- * 16-byte column is one source, an encoded one two.
- */
+/* Returns a column as sources for primitives: lent, raw, or encoded, as unsigned numbers, two if of 16 bytes. */
 uint32_t
 gs_cpu_job_sources(gs_job *head, uint32_t c, gs_source *sources)
 {

@@ -62,10 +62,7 @@ gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
 	return rows > always_cached(tuning) ? sizeof(scratch) + hot * sizeof(uint64_t) : 0;
 }
 
-/*
- * Insertion sort that ignores the lowest bits.  Gives up after too many moves and returns false; equal words are still
- * in order.
- */
+/* Insertion sort above the lowest bits.  After too many moves returns false; equal words are still in order. */
 static inline __attribute__((always_inline)) bool
 insert_all(uint64_t *words, size_t n, size_t moves, uint32_t ignored)
 {
@@ -123,10 +120,7 @@ count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint
 	}
 }
 
-/*
- * One pass: turns counts into positions and scatters.  Returns false, without moving anything, if all words have one
- * digit.
- */
+/* One pass: turns counts into positions and scatters; false, without moving anything, if all have one digit. */
 static bool
 digit_pass(const uint64_t *from, uint64_t *to, size_t n, uint32_t low, uint32_t width, uint32_t *counts)
 {
@@ -147,10 +141,7 @@ digit_pass(const uint64_t *from, uint64_t *to, size_t n, uint32_t low, uint32_t 
 	return true;
 }
 
-/*
- * Returns the number of passes for n words and the given bits.  Wide digits need fewer passes, and their counters are
- * shared by fewer words, which stall each other less.
- */
+/* Returns the number of passes.  Wide digits need fewer, and few words on a counter stall each other less. */
 static uint32_t
 digit_passes(size_t n, uint32_t bits)
 {
@@ -160,10 +151,7 @@ digit_passes(size_t n, uint32_t bits)
 	return (bits + widest - 1) / widest;
 }
 
-/*
- * Returns the leading bits that separate most of n words.  Few words get one pass and some insertion; more get two wide
- * passes, which leave little to insertion.
- */
+/* Returns the leading bits that separate most of n words: for one pass and insertion, or two wide passes. */
 static uint32_t
 enough_bits(size_t n, uint32_t slack)
 {
@@ -204,10 +192,7 @@ falls_unevenly(const segment *s)
 	return gs_uneven(s->from, s->n, s->high, s->low, s->high - s->low < 8 ? s->high - s->low : 8);
 }
 
-/*
- * Sorts a segment that fits the cache, alternating between its own place and a second array: first by its leading bits,
- * then by insertion or, if that gives up, by all bits.  Returns the array with the result.
- */
+/* Sorts a segment in the cache by leading bits, then insertion or all bits.  Returns the array with the result. */
 static uint64_t *
 sort_to_and_fro(gs_sorter *sorter, const segment *s, uint64_t *hot, uint32_t depth)
 {
@@ -223,10 +208,7 @@ sort_to_and_fro(gs_sorter *sorter, const segment *s, uint64_t *hot, uint32_t dep
 	return sorted;
 }
 
-/*
- * Sorts a segment that fits the cache into its final place.  A small one writes at random only to its own place and to
- * an array that stays in the cache.
- */
+/* Sorts a segment that fits the cache into its place.  A small one writes at random only there and in the cache. */
 static void
 sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
 {
@@ -330,8 +312,7 @@ store_line(uint64_t *to, const uint64_t *line)
 }
 
 /*
- * Scatters through a line buffer per bucket, so that memory sees full lines only.  to is aligned to a line.  The first
- * line of a bucket may overlap its predecessor, and is then written word by word.
+ * Scatters through a line buffer per bucket, so that memory sees full lines of an aligned `to`, except the first ones.
  */
 static inline __attribute__((always_inline)) void
 scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, buckets b, bool slots, uint32_t *cursor)
@@ -378,10 +359,7 @@ scatter_plainly(const uint64_t *from, size_t n, uint64_t *to, buckets b, bool sl
 		to[cursor[bucket_of(b, slots, from[i])]++] = from[i];
 }
 
-/*
- * Moves the words of a segment to their buckets in other.  cursor has the buckets' starts on entry, their ends on
- * return.
- */
+/* Moves a segment's words to their buckets in other.  cursor: the buckets' starts, on return their ends. */
 static gs_status
 scatter(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *cursor)
 {
@@ -483,10 +461,7 @@ choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 	return b;
 }
 
-/*
- * Returns true if a segment needs no partition: it is small; or of medium size with leading bits that separate its
- * words; or it has few bits.
- */
+/* Returns true if a segment needs no partition: it is small, or leading bits separate it, or it has few bits. */
 static bool
 fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
 {
@@ -543,10 +518,7 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 	return copy_to_result(sorter, &s);
 }
 
-/*
- * Sorts words by bits [low, high), with a second array of equal size.  The result is in words or, if the caller accepts
- * it and it saves a copy, in *other, with the two pointers exchanged.
- */
+/* Sorts words by bits [low, high) with another array.  The result may be in *other, the pointers exchanged. */
 gs_status
 gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high,
 			  bool exchange)

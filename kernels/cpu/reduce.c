@@ -1,6 +1,5 @@
 /*
- * reduce.c: reduce-by-key on the CPU.  Run starts come as bitmaps of 64 keys; a loop for the type adds up the values
- * between two starts.  Combinations of types and operations differ only in that loop and the one of the fixed tree.
+ * reduce.c: reduce-by-key on the CPU.  Run starts are bitmaps of 64 keys; a loop for the type adds up between two.
  */
 #include "select.h"
 
@@ -222,9 +221,8 @@ close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64
 }
 
 /*
- * Keys and sums of native types.  Where starts are rare, a vectorized loop sums the values between two of them.  Where
- * they are frequent, unsigned sums are differences of running sums (DENSE), which avoids unpredictable branches at run
- * starts.
+ * Keys and sums of native types.  A vectorized loop sums the values between two rare starts.  Where starts are
+ * frequent, unsigned sums are differences of running sums (DENSE), which avoids unpredictable branches.
  */
 #define PLAIN(NAME, K, V, A, DENSE, NOTHING, STEP)                                                                     \
 	static gs_status NAME(gs_cpu_engine *cpu, const gs_reduce_request *r)                                              \

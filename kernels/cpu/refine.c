@@ -1,10 +1,9 @@
 /*
- * refine.c: resolves ties.  Rows whose words are equal are sorted by the next bits of their keys, until bits or ties
- * run out.
+ * refine.c: resolves ties.  Rows whose words are equal are sorted by the next bits of their keys.
  *
- * A few rows are sorted by comparing the rest of their keys.  More rows get new words in place: the next bits of the
- * key, after the common prefix of their strings, above the row number.  Recursion handles all subgroups but the
- * largest, so its depth is at most log2 of the rows, whatever the length of the keys.
+ * A few rows are sorted by comparing the rest of their keys.  More rows get new words in place: the next bits, after
+ * the common prefix of their strings, above the row number.  Recursion handles all subgroups but the largest, so its
+ * depth is at most log2 of the rows.
  */
 #include "cpu.h"
 
@@ -196,10 +195,7 @@ scan_groups(gs_order *order, const gs_key_step *step, group range, group *larges
 	return GS_OK;
 }
 
-/*
- * Returns the length of the common prefix of two strings from a depth on, up to limit.  Compares slices of growing
- * size.
- */
+/* Returns the length of two strings' common prefix from a depth on, up to limit, in growing slices. */
 static uint64_t
 common_from(const uint8_t *a, const uint8_t *b, uint64_t limit)
 {
@@ -244,10 +240,7 @@ common_string(const gs_order *order, const gs_field *field, group g, uint64_t de
 	return GS_OK;
 }
 
-/*
- * Returns true if a sample of a large group differs within the positions of an alphabet, which then separates more than
- * the end of the common prefix.
- */
+/* Returns true if a sample of a large group differs early: an alphabet then separates more than a prefix. */
 static bool
 differ_soon(const gs_order *order, const gs_field *field, group g, uint64_t depth)
 {

@@ -1,7 +1,6 @@
 /*
- * rows.c: rows of columns on the CPU: run heads, comparisons, values in an order, sums in a fixed order.  Works on
- * groups of 64 rows.  If there is an order, a group's values are first gathered into a small array, so that the loops
- * of select.c apply.
+ * rows.c: rows of columns on the CPU: run heads, comparisons, values in an order, sums in a fixed order, by groups of
+ * 64 rows, which are first gathered into a small array if there is an order.
  */
 #include "select.h"
 
@@ -122,10 +121,7 @@ values_differ(const gs_select_loops *loops, const gs_source *source, const uint3
 	return gs_run_begins(loops, source->type, from, n, i == 0, left);
 }
 
-/*
- * Marks the heads of one column.  Two NULLs are equal, whatever their values.  Groups that consist of heads already are
- * skipped.
- */
+/* Marks the heads of one column, skipping groups of heads.  NULLs are equal, whatever their values. */
 static gs_status
 cpu_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, bool first, uint64_t *bits)
 {
@@ -359,10 +355,7 @@ cpu_fixed_temp_bytes(gs_type type, uint64_t n)
 	return 0;
 }
 
-/*
- * The open sums of each level, as gs.h defines them.  The sum of a level moves up when its group ends.  A level starts
- * with -0, the identity of addition.
- */
+/* The open sums of each level (gs.h), from -0 on, the identity.  A sum moves up when its group ends. */
 #define FIXED(NAME, T, QUIET)                                                                                          \
 	static gs_status NAME(gs_cpu_engine *cpu, bool inclusive, const T *in, T *out, uint64_t n)                         \
 	{                                                                                                                  \

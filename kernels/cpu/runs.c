@@ -1,6 +1,5 @@
 /*
- * runs.c: run-length encode and decode on the CPU.  Run starts come as bitmaps of 64 items (select.c) and become
- * positions; a length is the distance between two positions.
+ * runs.c: run-length encode and decode on the CPU.  Bitmaps of run starts (select.c) become positions and lengths.
  */
 #include "select.h"
 

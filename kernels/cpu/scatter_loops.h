@@ -1,6 +1,5 @@
 /*
- * scatter_loops.h: moves items of one array to their buckets.  Included once per width, with T (an unsigned type) and
- * NAME defined.
+ * scatter_loops.h: moves items to their buckets.  Included once per width, with T (unsigned) and NAME defined.
  */
 
 /* Scatters directly, for few buckets. */
@@ -12,8 +11,7 @@ NAME(scatter_plainly)(gs_stream *s, const uint16_t *digits, size_t n, const T *f
 }
 
 /*
- * Scatters through a line buffer per bucket, so that memory sees full lines only.  to is aligned to a line.  The first
- * line of a bucket may overlap its predecessor, and is then written item by item.
+ * Scatters through a line buffer per bucket, so that memory sees full lines of an aligned `to`, except the first ones.
  */
 static void
 NAME(scatter_lines)(gs_stream *s, const uint16_t *digits, size_t n, const T *from, T *to)

@@ -190,10 +190,7 @@ flags_of(const gs_select_loops *loops, const gs_filter *filter, uint64_t first, 
 	return loops->bytes(flags);
 }
 
-/*
- * Packs the last, partial group item by item: those of mask to out, the others, if wanted, to rest.  Returns the number
- * kept.
- */
+/* Packs the last group item by item: mask's to out, the others to rest, if wanted.  Returns the number kept. */
 static uint64_t
 keep_last(char *out, char *rest, const char *from, uint32_t n, size_t width, uint64_t mask)
 {
@@ -210,10 +207,7 @@ keep_last(char *out, char *rest, const char *from, uint32_t n, size_t width, uin
 	return kept;
 }
 
-/*
- * Implements all three calls.  In place works because a group is read before it is written, and output never overtakes
- * input.
- */
+/* Implements all three calls.  A group is read before output, which never overtakes input, overwrites it. */
 gs_status
 gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
 {

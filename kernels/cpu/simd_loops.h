@@ -1,6 +1,5 @@
 /*
- * simd_loops.h: the loops of simd.c.  Included once per instruction set, with TARGET (an attribute) and NAME defined.
- * Plain C that compilers vectorize; ranges are kept in local variables for that reason.
+ * simd_loops.h: simd.c's loops.  Included once per instruction set, with TARGET (an attribute) and NAME defined.
  */
 
 #define ENCODE_LOOP(type, expression)                                                                                  \
@@ -211,10 +210,7 @@ NAME(untied)(const uint64_t *words, size_t n, uint64_t mask)
 }
 
 #ifdef VECTORS
-/*
- * Computes the distances of eight characters of each string, four strings at a time.  Two multiplications pack numbers
- * of up to 7 bits.  Returns the number of strings done.
- */
+/* Computes distances of eight characters of four strings at a time, packed by multiplications.  Returns the strings. */
 TARGET static size_t
 NAME(eight)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n, uint32_t bits,
 			uint64_t xor_mask, uint64_t *words, __m256i *seen)
@@ -249,10 +245,7 @@ NAME(eight)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *of
 }
 #endif
 
-/*
- * Appends the leading bits of characters' distances.  With vectors, handles two strings at a time, with sixteen
- * characters each if eight are not enough.
- */
+/* Appends the leading bits of characters' distances, with vectors two strings of up to sixteen at a time. */
 TARGET static bool
 NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n, uint32_t bits,
 				uint64_t xor_mask, uint64_t *words)

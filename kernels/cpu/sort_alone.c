@@ -2,9 +2,8 @@
  * sort_alone.c: gs_sort of whole keys without values on the CPU.
  *
  * Equal integers are identical, and so are equal floats without -0 and with one NaN.  Such keys can be rebuilt from
- * order-preserving codes.  One read finds the range of the codes.  Few distinct codes are counted, and the keys written
- * out by count.  Otherwise codes are sorted relative to the least one, as 32-bit numbers if the range fits, as words if
- * not.
+ * order-preserving codes.  Few distinct codes are counted.  Otherwise codes are sorted relative to the least one, as
+ * 32-bit numbers if the range fits, as words if not.
  */
 #include "cpu.h"
 #include "../scan.h"
@@ -240,8 +239,7 @@ sort_as_words(const alone_sort *s, uint64_t *temp)
 }
 
 /*
- * Sorts whole keys that their codes represent.  *done: false, with nothing done, if codes lose bits.  temp as for
- * gs_cpu_sort_keys.
+ * Sorts whole keys by their codes; *done: false, with nothing done, if these lose bits.  temp as for gs_cpu_sort_keys.
  */
 gs_status
 gs_sort_alone(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request *r, void *temp, bool *done)

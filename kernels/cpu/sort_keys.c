@@ -1,6 +1,5 @@
 /*
- * sort_keys.c: gs_sort on the CPU.  sort_alone.c sorts keys without values; integers and values of 4 bytes are sorted
- * as combined words; sort_pairs.c sorts everything else.  Ordered keys are copied.
+ * sort_keys.c: gs_sort on the CPU: integers with values of 4 bytes as words, else sort_alone.c or sort_pairs.c.
  */
 #include "cpu.h"
 #include "../scan.h"

@@ -1,10 +1,9 @@
 /*
  * sort_pairs.c: gs_sort of keys with values, and of keys whose bits a code would lose (floats, bit ranges).
  *
- * Large inputs are partitioned by their most significant digit, keys and values in separate arrays, until a bucket fits
- * the cache.  There radix.c sorts words of leading key bits above the position in the bucket, and keys and values are
- * moved to their final place.  Random writes therefore stay in the cache; memory is read and written sequentially,
- * twice per partition.
+ * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There radix.c sorts
+ * words of leading key bits above the position, and keys and values are moved to their place.  Random writes stay in
+ * the cache.
  */
 #include "cpu.h"
 
@@ -25,10 +24,7 @@ typedef struct gs_stream
 	uint32_t ends[BUCKETS];	  /* where the next item goes */
 } gs_stream;
 
-/*
- * Memory of a sort: streams and counters for one partition at a time, bucket ends per level, words for the in-cache
- * sort.
- */
+/* Memory of a sort: streams and counters of a partition, bucket ends by level, words for the in-cache sort. */
 typedef struct scratch
 {
 	gs_stream keys, values;
@@ -144,10 +140,7 @@ digits_of(const pairs_sort *s, const char *keys, size_t n, uint32_t shift, uint3
 		digits[i] = (uint16_t) (codes[i] >> shift & mask);
 }
 
-/*
- * Counts digits and sets where each bucket begins.  *single: all items are in one.  Separate counters per lane keep
- * equal neighbours from stalling each other.
- */
+/* Counts digits and bucket starts.  *single: all in one.  Counters per lane keep equal neighbours from stalling. */
 static gs_status
 count_digits(pairs_sort *s, place from, size_t n, uint32_t shift, uint32_t width, uint32_t *begins, bool *single)
 {
@@ -327,10 +320,7 @@ copy_to_result(pairs_sort *s, place from, size_t begin, size_t n)
 	return gs_copy_array(&s->cpu->work, from.values, to.values, n * s->value_width);
 }
 
-/*
- * Counts the leading digit of the *high bits in which keys differ, and sets *high to the bits below it.  0: all keys
- * are equal.
- */
+/* Counts the leading digit of *high bits in which keys differ, and leaves in *high the bits below; 0: all are equal. */
 static gs_status
 leading_digit(pairs_sort *s, place from, size_t n, uint32_t *high, uint32_t *begins)
 {

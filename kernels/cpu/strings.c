@@ -1,11 +1,10 @@
 /*
  * strings.c: the bits that steps take from strings.
  *
- * By default a character takes eight bits, and the number of characters three more.  With enough rows, an alphabet is
- * worth its cost: the characters found at each of the next positions are numbered, so that few distinct characters take
- * few bits, a constant position takes none, and the end of the string is number 0.  Numbers are looked up character by
- * character.  If all strings are long enough and a sample promises that it separates most of them, characters are
- * encoded as distances from the least one of their position, eight at a time.
+ * By default a character takes eight bits, and the number of characters three more.  With enough rows an alphabet pays:
+ * the characters of each of the next positions are numbered, the end of the string is 0.  They are looked up one by
+ * one. If all strings are long enough and a sample promises that it separates most, characters are encoded as distances
+ * from the least one of their position, eight at a time.
  */
 #include "cpu.h"
 
@@ -119,10 +118,7 @@ extend_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, siz
 #endif
 }
 
-/*
- * Examines the given strings, or those of all rows if offsets of none are given.  Behind the end of a string lie
- * others, or the padding.
- */
+/* Examines these strings, or all without offsets.  Behind a string's end lie others, or the padding. */
 static gs_status
 find_positions(const gs_key *key, const gs_field *field, const uint64_t *some, positions *p)
 {
@@ -189,10 +185,7 @@ enough_characters(const positions *p, uint32_t chars, uint32_t width, uint32_t r
 	return told >= 4 * (row_bits + more);
 }
 
-/*
- * Chooses the bits of a distance, 0 if distances would not separate rows, and whether to leave out the gap, which does
- * not pay where rows are easily separated.
- */
+/* Chooses a distance's bits, 0 if these separate no rows, and whether to leave out the gap, for which many must tie. */
 static void
 choose_width(gs_alphabet *alphabet, const positions *p, uint32_t row_bits)
 {
@@ -216,10 +209,7 @@ others_noticed(const gs_alphabet *alphabet, const positions *p)
 	return alphabet->gap == 0 && (most <= 128 || alphabet->width == 8);
 }
 
-/*
- * Makes an alphabet of distances if all strings are long enough.  guess: from a sample, if other characters will be
- * detected.
- */
+/* Makes an alphabet of distances, if all strings are long enough; guess: from a sample, others are detected. */
 static gs_status
 make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits, bool guess)
 {

@@ -1,10 +1,9 @@
 /*
  * topk.c: the first k rows of an order.
  *
- * Words are made block by block, leading key bits above the row number, and kept if they do not exceed a bound.  When
- * the buffer is full, only the k least stay and the bound falls.  If words do not hold the complete key, words that tie
- * with the bound stay as well, and ties are refined at the end as in a full sort.  A full sort is made if k is a large
- * part of the rows, or if leading bits leave too many rows in doubt.
+ * Words, leading key bits above the row number, are kept block by block up to a bound.  When the buffer is full, only
+ * the k least stay and the bound falls.  If words do not hold the complete key, words that tie with the bound stay, and
+ * are refined at the end.  A full sort is made if k is large, or if leading bits leave too many rows in doubt.
  */
 #include "cpu.h"
 
@@ -116,10 +115,7 @@ leave_least(const gs_order *order, uint64_t *words, uint64_t k, uint64_t *n, uin
 	return gs_work_add(order->work, *n);
 }
 
-/*
- * Keeps the words of rows that may be among the first k.  *n: 0 if there are too many, or if the alphabet lacks a
- * character.
- */
+/* Keeps the words of rows that may be first.  *n: 0 if there are too many, or the alphabet lacks a character. */
 static gs_status
 keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
 {
@@ -159,10 +155,7 @@ keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
 	return leave_least(order, kept, k, n, &bound);
 }
 
-/*
- * Finds the first k rows of an order that has been started.  *done: false, with nothing done, if that takes a full
- * sort.  temp is aligned to a cache line.
- */
+/* Finds the first k rows of an order; *done: false if that takes a full sort.  temp is aligned to a cache line. */
 gs_status
 gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp, bool *done)
 {

@@ -47,10 +47,7 @@ sort_operator(Oid type, Oid collation)
 	return entry->lt_opr;
 }
 
-/*
- * Returns the collation under which equality is cheapest.  Under deterministic collations, texts are equal if their
- * bytes are.
- */
+/* Returns the cheapest collation for equality: under deterministic ones, texts are equal if their bytes are. */
 static Oid
 equal_collation(Oid type, Oid collation)
 {

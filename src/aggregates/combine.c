@@ -197,10 +197,7 @@ take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, cons
 static void take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource source, bool first,
 					   bool from_file);
 
-/*
- * Returns true if a combining node reads each state only once.  If the node that made them is rescanned, it makes new
- * states; a node in between, such as a sort, may return them again.
- */
+/* Returns true if a combining node reads each state once: no node in between, such as a sort, may return it again. */
 static bool
 taken_once(const AggState *node)
 {

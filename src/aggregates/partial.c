@@ -1,6 +1,5 @@
 /*
- * partial.c: serializes states for parallel workers and partitions.  Values are sorted if the final function uses them
- * in order, and reduced to distinct ones if it only counts them.
+ * partial.c: serializes states for parallel workers and partitions, values sorted or distinct as their use allows.
  */
 #include "postgres.h"
 
@@ -327,10 +326,7 @@ put_numbers(StateWriter *writer, const VectorColumn *column, const uint64 *numbe
 	}
 }
 
-/*
- * Returns true if a sample suggests that deduplication leaves at most a quarter of the values.  In a sample of n, the
- * expected number of equal pairs is n² over twice the number of distinct values.
- */
+/* Returns true if a sample suggests that a quarter of the values are distinct: n² / 2d pairs are equal among n. */
 static bool
 values_repeat(BigMem *mem, const VectorColumn *column)
 {

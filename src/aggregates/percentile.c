@@ -1,10 +1,9 @@
 /*
  * percentile.c: aggregates that select by position or frequency.
  *
- * gpu_median, gpu_percentile_cont and gpu_percentile_disc take their fraction with each value, which makes them
- * ordinary aggregates that combine.  gpu_percentile_cont_within, gpu_percentile_disc_within and gpu_mode_within have
- * the syntax of PostgreSQL's, percentile_cont(0.5) WITHIN GROUP (ORDER BY x), with one fraction, or an array of them,
- * per group.  All of the latter over equal arguments of a query share one state.  They do not combine.
+ * gpu_median, gpu_percentile_cont and gpu_percentile_disc take their fraction with each value, and so combine.  The
+ * ..._within have the syntax of PostgreSQL's, percentile_cont(0.5) WITHIN GROUP (ORDER BY x), with one fraction, or an
+ * array, per group. Those over equal arguments of a query share one state and do not combine.
  */
 #include "postgres.h"
 
@@ -48,10 +47,7 @@ typedef struct Percentile
 	Datum		high;
 } Percentile;
 
-/*
- * Sets the position of a fraction.  A discrete percentile is the first value whose position is at least that fraction
- * of all rows.
- */
+/* Sets a fraction's position: discrete, that of the first value at or behind that fraction of all rows. */
 static void
 set_place(Percentile *asked, double fraction, uint64 rows, bool continuous)
 {
@@ -139,8 +135,7 @@ take_with_job(Collected *state, Percentile *asked, int count, bool keep)
 }
 
 /*
- * Finds the values of percentiles, whose positions ascend.  keep: the state has no fraction, and keeps the order of a
- * large group for the other aggregates that share it.
+ * Finds the values of percentiles in ascending positions.  keep: the state has no fraction, other aggregates share it.
  */
 static void
 find_values(Collected *state, Percentile *asked, int count, bool keep)

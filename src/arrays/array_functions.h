@@ -18,10 +18,7 @@ typedef struct ArrayArgument
 	Vector		values;			/* in place, on array */
 } ArrayArgument;
 
-/*
- * State of a function call.  Its memory is freed at the end of the call, also after an error, except for what is
- * allocated between array_call_result and array_call_end.
- */
+/* State of a function call, freed at its end or an error but for what array_call_result returns. */
 typedef struct ArrayCall
 {
 	MemoryContext caller;

@@ -1,7 +1,6 @@
 /*
- * array_reduce.c: SQL functions that compute with elements of arrays: running results, and results by key.  Engines
- * handle numbers.  Other types, such as numeric, and keys without an exact encoding go through the types' own
- * functions, one value at a time.
+ * array_reduce.c: SQL functions that compute with elements of arrays: running results, and results by key.  Types that
+ * are no engine's go through the types' own functions, one value at a time.
  */
 #include "postgres.h"
 

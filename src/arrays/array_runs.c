@@ -14,10 +14,7 @@ PG_FUNCTION_INFO_V1(gpu_rle_runs);
 PG_FUNCTION_INFO_V1(gpu_rle_decode);
 PG_FUNCTION_INFO_V1(gpu_count_by_key);
 
-/*
- * Returns the runs of an array's elements, in order or as they are: value, length and, if the result has a third
- * column, first position.
- */
+/* Returns the runs of an array's elements, in order or as they are: value, length, perhaps first position. */
 static Datum
 put_runs(FunctionCallInfo fcinfo, bool in_order)
 {

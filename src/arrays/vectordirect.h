@@ -12,10 +12,7 @@ extern bool vectordirect_can(const VectorColumn *column);
 /* Images made at a time. */
 #define VECTORDIRECT_BLOCK 512
 
-/*
- * Writes up to VECTORDIRECT_BLOCK numbers, from a row on, as order-preserving unsigned integers, and returns how many.
- * None may be NULL.
- */
+/* Writes up to VECTORDIRECT_BLOCK numbers, not NULL, as order-preserving unsigned integers; returns how many. */
 extern uint32 vectordirect_images(const Vector *values, gs_type type, uint64 from, uint64 *out);
 
 /* Counts the distinct values.  If kept is not NULL, it receives an array of them. */

@@ -1,7 +1,6 @@
 /*
  * vectorengine.c: executes questions about vectors as jobs of an engine.  The vectors stay in place, so a job can start
- * again at any time: with wider keys, or on the CPU after the service failed.  An answer is fetched completely and
- * checked before it is used.
+ * again: with wider keys, or on the CPU.  An answer is fetched completely and checked before it is used.
  */
 #include "postgres.h"
 
@@ -83,10 +82,7 @@ fill_column(VectorQuestion *q, int c, uint64 from, uint32 *rows)
 	return KEY_OK;
 }
 
-/*
- * Fills and adds a chunk with the rows from `from` on.  Sets *rows to their number, 0 if the first one needs a larger
- * chunk.
- */
+/* Adds a chunk with the rows from `from` on.  Sets *rows to their number, 0 if the first needs a larger chunk. */
 static gs_status
 feed_chunk(VectorQuestion *q, uint64 from, uint32 *rows, bool *widened)
 {

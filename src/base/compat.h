@@ -120,9 +120,8 @@ add_disabled_nodes(Path *path, int count)
 }
 
 /*
- * Returns the custom_plans of a CustomScan whose only child is its lefttree.  EXPLAIN calls a node disabled if its plan
- * has more disabled nodes than its children, and finds the children of a CustomScan only there.  It uses them for
- * nothing else.
+ * Returns the custom_plans of a CustomScan whose only child is its lefttree.  They serve EXPLAIN alone, which calls a
+ * node disabled if its plan has more disabled nodes than its children.
  */
 static inline List *
 children_for_explain(const Plan *child)

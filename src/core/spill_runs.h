@@ -28,10 +28,7 @@ typedef void (*SpillProgress) (void *arg, uint64 rows);
 extern void spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next,
 						SpillProgress progress, void *arg);
 
-/*
- * The row at a position of the merged result, valid until the next call; NULL behind the last one.  A position other
- * than the next one needs random_access.
- */
+/* The merged row at a position (random_access, if not the next), valid until the next call; NULL behind the last. */
 extern MinimalTuple spill_get(SpillRuns *runs, uint64 position);
 extern void spill_mark(SpillRuns *runs);
 extern void spill_restore(SpillRuns *runs);

@@ -2,9 +2,8 @@
  * worker.c: the background worker that starts, supervises and stops gpusortd.
  *
  * The service is a separate process, so that a fault of a GPU or its driver cannot reach the server.  The server
- * restarts when one of its own processes crashes, which includes this worker; so the worker does nothing that could
- * fail.  It starts the service, pings it every second, kills it if there is no answer, and restarts it with growing
- * delays.
+ * restarts when this worker crashes, so it does nothing that could fail.  It pings the service every second, kills it
+ * if there is no answer, and restarts it with growing delays.
  */
 #include "postgres.h"
 
@@ -170,10 +169,7 @@ command_options(void)
 					Max(1, gpusort_timeout / 1000), gpusort_service_options ? gpusort_service_options : "");
 }
 
-/*
- * Returns true if the service is to stay without a device.  Where there was one before, it may be back soon, and the
- * service that ends for want of it is restarted.
- */
+/* Returns true if the service is to stay without a device, and there was none before that may be back. */
 static bool
 columns_suffice(void)
 {
@@ -193,10 +189,7 @@ split_options(char *options, char **argv, bool columns)
 	argv[n] = NULL;
 }
 
-/*
- * Turns the forked process into the service: detaches from the server and logs into the pipe.  The kernel kills it when
- * the worker dies.
- */
+/* Turns the forked process into the service, which logs into the pipe and dies with the worker. */
 static void
 become_service(const char *path, char **argv, char **envp, pid_t worker, int log)
 {
@@ -403,10 +396,7 @@ report_end(int pid, const char *text, long delay)
 				 errhint("Sorts run on the CPU until then. Reload the server's configuration to try again at once.")));
 }
 
-/*
- * Handles a service that found no device.  If there never was one, the worker exits and returns on demand; otherwise
- * the driver may be back soon.
- */
+/* Handles a service without a device.  If there never was one, the worker exits and returns on demand. */
 static void
 lose_device(const char *reason)
 {

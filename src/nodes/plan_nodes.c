@@ -172,10 +172,7 @@ index_columns(const Plan *plan)
 	}
 }
 
-/*
- * The plan of the subquery or CTE below a scan, if a column has no name in the range table, as junk columns have none;
- * else NULL.
- */
+/* The plan of the subquery or CTE below a scan, if a (junk) column has no name in the range table; else NULL. */
 static const Plan *
 plan_of_unnamed(const Var *var, const ResolveContext *context)
 {

@@ -1,9 +1,8 @@
 /*
  * pack_node.c: Custom Scans (GpuPack) and (GpuUnpack), which send rows through a Gather in blocks.
  *
- * GpuPack forms tuples of its child's rows if necessary, and writes them into blocks.  GpuUnpack returns the rows from
- * where they lie: in a worker's queue, into which the worker writes the next blocks meanwhile, or in the memory of this
- * process's GpuPack.  A block is valid until the Gather is asked for the next one.
+ * Rows are returned from where they lie: in a worker's queue, or in the memory of this process's GpuPack.  A block is
+ * valid until the Gather is asked for the next one.
  */
 #include "postgres.h"
 

@@ -11,8 +11,7 @@
 /*
  * Holds all row numbers, or only a window of them for readers that go forward.
  *
- * Invariant: the numbers held have been checked.  Each part that is fetched has no number out of range and none that
- * came before, and the owner's follows() has accepted it.
+ * Invariant: each part held was checked: no number is out of range or came before, and follows() has accepted it.
  */
 typedef struct RowOrder
 {
@@ -51,8 +50,7 @@ extern gs_status roworder_identity(RowOrder *order, BigMem *mem, uint32 rows);
 extern gs_status roworder_fetch(RowOrder *order);
 
 /*
- * Begins again with another job over these rows, after the engine of this order failed.  The new order must begin with
- * the rows that were fetched from the old one.  The old order is gone whatever the outcome.
+ * Begins again with another job after the engine failed.  It must begin with the rows fetched before.  Frees the old.
  */
 extern gs_status roworder_resume(RowOrder *order, EngineJob *job);
 

@@ -67,10 +67,7 @@ rowstore_end(RowStore *store)
 	store->size = store->used;
 }
 
-/*
- * Returns the first size of the arena, if all rows are as long as the first one.  In a small sort, faulting in and
- * copying arenas of half and a quarter of the size takes longer than sorting.
- */
+/* Returns the arena's first size for rows like the first.  Small sorts that grow it take longer than they sort. */
 static Size
 arena_start(const RowStore *store, Size row_bytes)
 {

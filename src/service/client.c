@@ -1,9 +1,8 @@
 /*
  * client.c: one connection: reads messages, executes the one job it carries, and answers.
  *
- * The peer may be faulty or malicious.  Messages are validated before use, slots and areas are checked against the
- * ring, and the engine checks chunks on a private copy of their headers.  A violation ends the connection and affects
- * nothing else.
+ * The peer may be faulty or malicious.  Messages, slots and areas are checked before use, and chunks on a private copy
+ * of their headers.  A violation ends the connection and affects nothing else.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,10 +20,7 @@
 
 #define HELLO_MS 10000
 
-/*
- * Sends a message, blocking if necessary.  Few messages are ever in transit, so only a client that does not read can
- * block it.
- */
+/* Sends a message.  Few are ever in transit, so only a client that does not read can block it. */
 void
 gsd_reply(connection *c, const gsd_header *head)
 {
@@ -191,10 +187,7 @@ on_status(connection *c)
 	gsd_reply(c, &m.head);
 }
 
-/*
- * Returns true if a message fits the connection's state: the current job, a slot of the ring, a call in order.
- * Messages for a failed job are late, not wrong.
- */
+/* Returns true if a message fits the connection's state.  Messages for a failed job are late, not wrong. */
 static bool
 message_expected(const connection *c, const gsd_message *m)
 {

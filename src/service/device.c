@@ -150,10 +150,7 @@ gsd_device_reserve_less(device *d, uint64_t bytes)
 	pthread_mutex_unlock(&d->mutex);
 }
 
-/*
- * Returns true if d is better than other for a job: fewer jobs, then an engine that the client has open, then more free
- * memory.
- */
+/* Returns true if d is better: by fewer jobs, then by an engine that is open, then by more free memory. */
 static bool
 better(device *d, device *other, const device *open)
 {
@@ -216,10 +213,7 @@ gsd_device_give_back(device *d, uint64_t bytes)
 	pthread_mutex_unlock(&d->mutex);
 }
 
-/*
- * Records failures of a device that otherwise works.  Such a job would be uploaded and fail again and again, so after
- * two failures in a row the device gets no more jobs of that operation until the service is restarted.
- */
+/* Records failures of a device.  After two in a row it gets no more jobs of that operation, which would fail again. */
 void
 gsd_device_note(device *d, gs_op op, gs_status status)
 {

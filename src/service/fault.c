@@ -18,10 +18,7 @@ gsd_fault_choose(void)
 	return options.fault != FAULT_NONE && atomic_fetch_add(&jobs, 1) % (unsigned) options.fault_every == 0;
 }
 
-/*
- * Writes excessive output: an overlong line, one that is invalid in every encoding, very many lines, an unterminated
- * one.
- */
+/* Writes excessive output: overlong, invalid in every encoding, very many lines, unterminated. */
 static void
 babble(void)
 {

@@ -27,10 +27,7 @@ gsd_set_busy(connection *c, bool busy)
 	atomic_store(&c->base->busy_since, busy ? gsd_now_ns() : 0);
 }
 
-/*
- * The engine's poll callback.  Records progress, stops if the client has left or ended the job, and sends GSD_BUSY to a
- * waiting client.
- */
+/* The engine's poll: records progress, stops if the client is gone or done, sends GSD_BUSY to a waiting one. */
 int
 gsd_poll_client(void *arg)
 {
@@ -361,10 +358,7 @@ gsd_send_parts(connection *c)
 	}
 }
 
-/*
- * Reduces the reservation to the row numbers, which a cursor may need for a long time.  The memory of keys and work is
- * free for other jobs.
- */
+/* Reduces the reservation to the row numbers, which a cursor may need for a long time. */
 static void
 reserve_less(connection *c)
 {

@@ -33,10 +33,7 @@
 static uint64_t started_ns;
 static _Atomic uint64_t ticked_ns; /* time of the first thread's last iteration */
 
-/*
- * Writes a line with its level in one write, for the worker to log (worker_log.c).  Never blocks: if the pipe is full,
- * the line is dropped, and the next one reports how many were.
- */
+/* Writes a line for the worker (worker_log.c).  Never blocks: if the pipe is full, the next line counts those lost. */
 void
 gsd_log(const char *level, const char *format, ...)
 {
@@ -234,10 +231,7 @@ raise_limits(void)
 	}
 }
 
-/*
- * Keeps users' rows out of core files.  A limit of 1 byte prevents them even where the kernel pipes core files to a
- * program, which ignores all other limits.
- */
+/* Keeps users' rows out of core files.  Unlike 0, a limit of 1 byte also holds where they are piped to a program. */
 static void
 forbid_cores(void)
 {

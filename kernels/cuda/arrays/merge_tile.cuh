@@ -1,6 +1,5 @@
 /*
- * merge_tile.cuh: parts of the kernels in merge.cuh: keys, loads, the network, and a tile in shared memory that is
- * loaded, merged and written.
+ * merge_tile.cuh: parts of merge.cuh's kernels: keys, loads, the network, and a tile in shared memory.
  */
 #ifndef GS_CUDA_ARRAYS_MERGE_TILE_CUH
 #define GS_CUDA_ARRAYS_MERGE_TILE_CUH
@@ -250,10 +249,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		return false;
 	}
 
-	/*
-	 * Returns whether the item in slot y, whose first word is known, is less than that in slot x.  LOADED: no item has
-	 * moved yet.
-	 */
+	/* Returns whether the item in slot y, of known first word, is less than x's.  LOADED: none has moved. */
 	template <bool LOADED>
 	__device__ __forceinline__ bool
 	less(F fy, u32 y, F fx, u32 x) const
@@ -326,10 +322,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		}
 	}
 
-	/*
-	 * Sorts a thread's slots, which are in order of first words, by further words where these tie: by insertion.  key:
-	 * the first words.
-	 */
+	/* Sorts a thread's slots, in order of first words (key), by further words where these tie: by insertion. */
 	__device__ __forceinline__ void
 	insert_ties(u32 own, const F (&key)[ITEMS])
 	{

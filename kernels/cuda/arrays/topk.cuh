@@ -1,6 +1,5 @@
 /*
- * topk.cuh: kernels for the first k rows: the sample, the read that lists rows below a threshold, and the output of
- * listed rows and of those equal to the threshold.
+ * topk.cuh: kernels of the first k rows: the sample, the read by a threshold, the output of rows below and at it.
  */
 #ifndef GS_CUDA_ARRAYS_TOPK_CUH
 #define GS_CUDA_ARRAYS_TOPK_CUH

@@ -210,10 +210,7 @@ shared_address(const void *p)
 	return (u32) __cvta_generic_to_shared(p);
 }
 
-/*
- * Starts an asynchronous copy of an item of 4, 8 or 16 bytes to shared memory.  copied() waits for the calling thread's
- * copies.
- */
+/* Starts an asynchronous copy of 4, 8 or 16 bytes to shared memory.  copied() waits for the thread's. */
 template <class T>
 __device__ __forceinline__ void
 copy_item_ahead(T *to, const T *from)
@@ -335,9 +332,8 @@ put_item(u32 (&w)[WORDS], int j, u64 x)
 }
 
 /*
- * Loads a thread's words from shared memory, with the widest loads that the alignment allows.  off is uniform in the
- * block.  If possible, a thread's share of a tile is an odd number of 16-byte vectors, which avoids bank conflicts of
- * 16-byte loads.
+ * Loads a thread's words from shared memory, as wide as aligned.  off is uniform in the block.  An odd number of
+ * 16-byte vectors per thread avoids bank conflicts.
  */
 template <int WORDS>
 __device__ __forceinline__ void

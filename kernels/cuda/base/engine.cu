@@ -198,10 +198,7 @@ refuse(gs_status status, const char *format, ...)
 	return status;
 }
 
-/*
- * Finds the tuning row of the code that the driver has loaded, if any.  It must fit the device: code of sm_80 also
- * loads on sm_86, which has less shared memory.
- */
+/* Finds the tuning row of the loaded code, which must fit the device: sm_86 loads sm_80's, with less memory. */
 static gs_status
 find_tuning(gs_cuda_engine *e)
 {

@@ -151,10 +151,7 @@ ring_init(gs_ring &ring, u32 warps)
 		ring.round[s] = 0;
 }
 
-/*
- * Announces a tile (or the end) in a stage, and the bytes of its bulk copies.  By the loader.  all: they cover the
- * tile, so the workers need not handle the ends of arrays.
- */
+/* Announces a tile (or the end) in a stage, and its bulk copies' bytes.  all: they cover the array's ends, too. */
 __device__ __forceinline__ void
 ring_announce(gs_ring &ring, int stage, u32 tile, u32 bytes, bool all)
 {
@@ -360,10 +357,7 @@ load_tiles(gs_ring &ring, const gs_sweep &sweep, START start)
 	}
 }
 
-/*
- * The workers: take(iteration, tile, edges) reduces a tile, publishes its state and leaves it compacted, described by
- * PENDING; two iterations later write_out(n, pending) writes it.
- */
+/* The workers: take() reduces, publishes and compacts a tile, described by PENDING; write_out() writes it later. */
 template <int THREADS, class PENDING, class TAKE, class WRITE>
 __device__ __forceinline__ void
 work_tiles(gs_ring &ring, const gs_sweep &sweep, TAKE take, WRITE write_out)

@@ -15,10 +15,7 @@
 
 #define GS_WINDOW_LAST 0x7fefffffffffffff
 
-/*
- * Sorts two words by a minimum and a maximum, which the compiler must not merge with comparisons made for other
- * purposes.
- */
+/* Sorts two words by minimum and maximum, which the compiler must not merge with other comparisons. */
 __device__ __forceinline__ void
 exchange(u32 &a, u32 &b, bool &moved)
 {
@@ -65,10 +62,7 @@ transpose(W (&x)[N], std::index_sequence<I...>)
 	return moved != 0;
 }
 
-/*
- * Both phases of an odd-even transposition.  Returns whether the second one moved anything; if not, all words are in
- * order.
- */
+/* Both phases of an odd-even transposition.  If the second moves nothing (false), all words are in order. */
 template <class W, int N>
 __device__ __forceinline__ bool
 transpose(W (&x)[N])

@@ -1,6 +1,5 @@
 /*
- * key_stats_strings.cu: statistics of a column of strings: lengths, NULLs, common prefix, order, and the characters at
- * each position behind the prefix.  Bytes per row: twice the string and its offset.
+ * key_stats_strings.cu: statistics of strings: lengths, NULLs, common prefix, order, and characters behind the prefix.
  */
 #include "order.cuh"
 
@@ -32,10 +31,7 @@ compare_strings(const u8 *s, u32 length_s, const u8 *t, u32 length_t)
 	return same < shorter ? (int) s[same] - (int) t[same] : (length_s > length_t) - (length_s < length_t);
 }
 
-/*
- * Finds the first non-NULL row, stored inverted since statistics start at zero.  The common prefix is computed against
- * its string.
- */
+/* Finds the first row not NULL, inverted as statistics start at zero.  The common prefix is against its string. */
 static __global__ void
 first_string_kernel(const __grid_constant__ string_stats_args a)
 {

@@ -1,9 +1,8 @@
 /*
- * order.cuh: keys of rows on the device: codes of fields, steps, comparison.
+ * order.cuh: keys of rows on the device: codes of fields, steps, comparison, as in kernels/cpu/fields.c.
  *
- * A key is a sequence of fields, most significant first; kernels/cpu/fields.c makes equal keys.  A step takes as many
- * bits as fit, from a place of the key on.  Its bits depend on the place alone, except that a step ends with a string
- * that may continue.  Rows that are equal in a step are at equal places behind it.
+ * A step takes as many bits as fit, from a place of the key on.  Its bits depend on the place alone, except that it
+ * ends with a string that may continue.  Rows that are equal in a step are at equal places behind it.
  */
 #ifndef GS_CUDA_ORDER_ORDER_CUH
 #define GS_CUDA_ORDER_ORDER_CUH

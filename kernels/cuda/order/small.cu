@@ -19,10 +19,7 @@
 #include "small_bins.cuh"
 #include "small_passes.cuh"
 
-/*
- * The keys of a thread's rows: number of bits and words, and first words.  The last one belongs to the row before the
- * first.
- */
+/* The keys of a thread's rows: bits, words, and first words, the last of which is the row's before the first. */
 template <int ITEMS> struct small_key
 {
 	u32 bits, words;
@@ -135,8 +132,7 @@ small_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)
 }
 
 /*
- * Handles a single column of at most 8 bytes: computes statistics, then keys from the values still in registers,
- * without a list of fields or a second read.  Returns false for longer keys, with a NULL bit above 64 bits.
+ * Makes statistics and keys of a column of at most 8 bytes in registers; false for keys that a NULL bit makes longer.
  */
 template <int ITEMS>
 static __device__ __forceinline__ bool
@@ -209,10 +205,7 @@ fill_bins(const small_args &a, const small_shared &m, const small_key<ITEMS> &k,
 		}
 }
 
-/*
- * Sorts by bins.  Returns what was seen of the order; writes only if both an ascent and a descent were seen.  passes:
- * how often rows were moved.
- */
+/* Sorts by bins, if both an ascent and a descent were seen; returns what was.  passes: how often rows were moved. */
 template <int ITEMS>
 static __device__ __forceinline__ u32
 small_bins(const small_args &a, small_shared &m, const small_key<ITEMS> &k, u32 first, bool column, u32 &passes)

@@ -1,7 +1,6 @@
 /*
- * array_pass.cuh: one digit pass over keys, optionally with values, or over separately sorted segments of them.
- * README.md describes its steps and the papers behind them; args.cuh describes values and segments.  Bytes per item:
- * key and value, read and written.
+ * array_pass.cuh: one digit pass over keys, optionally with values, or over segments (args.cuh).  README.md describes
+ * its steps and the papers behind them.  Bytes per item: key and value, read and written.
  */
 #ifndef GS_CUDA_RADIX_ARRAY_PASS_CUH
 #define GS_CUDA_RADIX_ARRAY_PASS_CUH
@@ -9,10 +8,7 @@
 #include "block.cuh"
 #include "radix.cuh"
 
-/*
- * A block's tile during a pass, and the steps specific to keys.  VALUE: bytes of a value, or 0.  FLOATS: bytes of a
- * float key, or 0.  SEGMENTS: tiles are listed in the table.
- */
+/* A block's tile in a pass over keys.  VALUE, FLOATS: a value's, a float key's bytes, or 0.  SEGMENTS: of a table. */
 template <gs_radix_io IN, gs_radix_io OUT, int VALUE, int FLOATS, bool SEGMENTS>
 struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 {
@@ -143,10 +139,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		return x;
 	}
 
-	/*
-	 * Loads the thread's items of a tile.  For a partial tile, first fills all with the last key, then loads those that
-	 * exist; selecting per item costs registers that whole tiles need.
-	 */
+	/* Loads a tile's items.  Fills a partial one with the last key first: a choice per item costs registers. */
 	__device__ __forceinline__ void
 	load(word (&k)[ITEMS], u32 tile) const
 	{

@@ -8,10 +8,7 @@
 #include "sort_state.cuh"
 #include "args.cuh"
 
-/*
- * Maps a key to an order-preserving unsigned number.  of: whether keys are floats, and the mask to apply after
- * float_order().
- */
+/* Maps a key to an unsigned number in order.  of: whether keys are floats, and the mask after float_order(). */
 template <class T, class OF>
 __device__ __forceinline__ T
 gs_key_code(T x, const OF &of)

@@ -2,9 +2,7 @@
  * rows.cu: rows of columns on a GPU: run heads, comparisons with a constant, values in an order, sums in a fixed order.
  *
  * One thread per position; a ballot combines 32 positions to half a word of bits.  With an order the reads are random,
- * and what matters is to have many in flight.  Bytes per position: heads and comparisons read the value (for heads
- * without an order twice, from the cache) and write a bit; values read and write one each; with an order, 4 more bytes
- * are read.
+ * and what matters is to have many in flight.
  *
  * Sums in a fixed order: a block sums tiles of 4096, with one thread per group of 16; one thread then sums the tiles,
  * which others prefetch; finally the tiles are read again, with their prefixes.  Two reads and one write per value.
@@ -65,10 +63,7 @@ string_of(const row_source &s, u64 row, u32 &length)
 	return s.heap + at;
 }
 
-/*
- * Returns the first byte in which two strings differ, or length.  Compares eight bytes at a time if both have equal
- * alignment.
- */
+/* Returns the first byte in which two strings differ, or length, by eight bytes if both are aligned alike. */
 __device__ __forceinline__ u64
 first_difference(const u8 *a, const u8 *b, u64 length)
 {
