@@ -1,6 +1,5 @@
 /*
- * engine.c: the public calls on engines, engine memory and row orders.  Each checks its arguments and calls the
- * engine's operation.
+ * engine.c: the public calls on engines, engine memory and row orders, which check their arguments.
  */
 #include "common/types.h"
 #include "engine.h"

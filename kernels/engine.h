@@ -1,8 +1,7 @@
 /*
- * engine.h: the interface between the public calls and an engine.  Internal to kernels/.
- *
- * An engine, a job and a plan each begin with the structure below.  Callers check arguments and the order of calls, so
- * operations trust both.  An engine leaves an operation NULL if it does not support it.
+ * engine.h: the interface between the public calls and an engine.  Internal to kernels/.  An engine, a job and a plan
+ * each begin with the structure below.  Callers check arguments and the order of calls, so operations trust both.  An
+ * engine leaves an operation NULL if it does not support it.
  */
 #ifndef GS_ENGINE_H
 #define GS_ENGINE_H
@@ -155,17 +154,13 @@ gs_status gs_job_work(gs_job *job);
 gs_status gs_job_work_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
 void gs_job_work_drop(gs_job *job);
 
-/*
- * Faulting in a huge page costs as much as some 50 small ones.  Hosts use huge pages for blocks of an eighth and more.
- */
+/* Faulting in a huge page costs as much as 50 small ones.  Hosts use huge pages for blocks of an eighth and more. */
 #define GS_HUGE_PAGE ((size_t) 2 << 20)
 
 /* The host for callers that pass none: system memory, huge pages for large blocks, no poll. */
 const gs_host *gs_default_host(void);
 
-/*
- * A copy of a chunk's header, on which checks stay valid whoever writes to the chunk.  Offsets are checked as copied.
- */
+/* A copy of a chunk's header: checks of it stay valid whoever writes to the chunk.  Offsets are checked as copied. */
 typedef struct gs_view
 {
 	const gs_chunk *chunk;

@@ -1,6 +1,5 @@
 /*
- * job.c: the public calls on jobs.  Each checks its arguments and the job's state.  Orders go to the engine, all other
- * operations to job_work.c.
+ * job.c: the public calls on jobs, which check arguments and states.  job_work.c has all operations but orders.
  */
 #include "engine.h"
 

@@ -1,6 +1,5 @@
 /*
  * job_work.c: executes all job operations except orders, as calls of the primitives in gs_arrays.h, for all engines.
- *
  * An engine stores the columns and sorts the rows.  Runs are bitmaps of the positions where they begin; a reduction by
  * key is one by run number.  Every step ends with a poll of the host.
  */
@@ -407,9 +406,7 @@ checked_sums(gs_job *job, gs_type type, const void *values, void *temp, size_t t
 	return overflows == 0 ? GS_OK : GS_OVERFLOW;
 }
 
-/*
- * Executes GS_SCAN.  A NULL is replaced by the identity; integer sums in 64 bits are checked only if they may overflow.
- */
+/* Executes GS_SCAN.  NULLs are replaced by the identity; integer sums of 64 bits are checked if they may overflow. */
 static gs_status
 scan(gs_job *job)
 {

@@ -1,6 +1,5 @@
 /*
- * scan.c: the public calls of the scan family.  Each checks its arguments, answers empty inputs and calls the engine's
- * operation.
+ * scan.c: the public calls of the scan family, which check their arguments and answer empty inputs.
  */
 #include "arguments.h"
 #include "gs_library.h"

@@ -1,7 +1,6 @@
 /*
- * scan.h: operations of the scan family that an engine implements.  Internal to kernels/.
- *
- * scan.c has checked the arguments; no required array is NULL, n > 0, temp is large enough.
+ * scan.h: operations of the scan family that an engine implements.  Internal to kernels/.  scan.c has checked the
+ * arguments; no required array is NULL, n > 0, temp is large enough.
  */
 #ifndef GS_SCAN_H
 #define GS_SCAN_H

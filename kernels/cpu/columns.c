@@ -308,9 +308,7 @@ extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows, const gs_l
 	return GS_OK;
 }
 
-/*
- * Copies and widens offsets, and finds their range.  Chunks may change: a decrease yields a length above every bound.
- */
+/* Copies and widens offsets, and finds their range.  A decrease, as chunks may change, is above every bound. */
 static gs_status
 append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows, gs_lengths *lengths)
 {

@@ -101,8 +101,6 @@ cpu_sync(gs_engine *engine)
 	return GS_OK;
 }
 
-/* ---------------------------------------------------------------- row order of columns */
-
 /* Frees a plan with its columns and key. */
 static void
 cpu_plan_free(gs_engine *engine, gs_plan *head)

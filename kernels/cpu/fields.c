@@ -1,9 +1,8 @@
 /*
- * fields.c: the key of a row as a sequence of fields, and steps, which choose the bits that one sort covers.
- *
- * Columns of fixed width become fields of few bits.  A string is a field without a fixed end; a step covers some
- * characters.  Rows equal in the bits of a step reach the same place of the key: their strings ended within the step,
- * or none did.  One that ends exactly at its end continues, with an empty rest.
+ * fields.c: the key of a row as a sequence of fields, and steps, which choose the bits that one sort covers.  Columns
+ * of fixed width become fields of few bits.  A string is a field without a fixed end; a step covers some characters.
+ * Rows equal in the bits of a step reach the same place of the key: their strings ended within the step, or none did.
+ * One that ends exactly at its end continues, with an empty rest.
  */
 #include "cpu.h"
 #include "../common/key_fields.h"
@@ -151,8 +150,6 @@ gs_key_release(gs_key *key)
 	if (key->work != NULL)
 		gs_block_release(key->work, &key->memory);
 }
-
-/* ---------------------------------------------------------------- steps */
 
 /* Adds as many characters of a string as fit; returns false if none does. */
 static bool

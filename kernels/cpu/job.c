@@ -262,8 +262,6 @@ gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
 	return GS_OK;
 }
 
-/* ---------------------------------------------------------------- steps of other jobs */
-
 /* Returns true if the run columns are the order columns.  These need not be kept if the words hold them. */
 static bool
 runs_of_order(const gs_job_spec *spec)

@@ -4,7 +4,7 @@
  * Eight items at a time are sorted by counting how many precede each one.  Runs are then merged in pairs, first within
  * pieces that fit the L2 cache.  A merge proceeds from both ends at once, for as many steps as neither run can end in:
  * no branch depends on the data and two chains of loads overlap.  Levels alternate between two pairs of arrays.
- *  Inlined functions get sizes of keys and values as constants.
+ * Inlined functions get sizes of keys and values as constants.
  */
 #include "cpu.h"
 
@@ -239,8 +239,6 @@ merge_all(gs_work *work, shape s, items in, items out, items temp, const uint64_
 	}
 	return GS_OK;
 }
-
-/* ---------------------------------------------------------------- the versions */
 
 /* A request; starts is NULL for a sort. */
 typedef struct request

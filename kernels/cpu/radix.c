@@ -1,10 +1,8 @@
 /*
  * radix.c: sorts 64-bit words by a range of their bits.  The lower bits ascend already (row numbers) or are ignored
- * (values).
- *
- * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There the bucket is
- * sorted by as many leading bits as separate its words, least significant digit first; insertion sort finishes what
- * those left undecided.  If that takes too long, the remaining digits are sorted as well.
+ * (values).  Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There the
+ * bucket is sorted by as many leading bits as separate its words, least significant digit first; insertion sort
+ * finishes what those left undecided.  If that takes too long, the remaining digits are sorted as well.
  */
 #include "cpu.h"
 
@@ -311,9 +309,7 @@ store_line(uint64_t *to, const uint64_t *line)
 #endif
 }
 
-/*
- * Scatters through a line buffer per bucket, so that memory sees full lines of an aligned `to`, except the first ones.
- */
+/* Scatters through a line buffer per bucket, so that memory sees full lines of an aligned `to`, but for first ones. */
 static inline __attribute__((always_inline)) void
 scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, buckets b, bool slots, uint32_t *cursor)
 {

@@ -1,9 +1,8 @@
 /*
- * refine.c: resolves ties.  Rows whose words are equal are sorted by the next bits of their keys.
- *
- * A few rows are sorted by comparing the rest of their keys.  More rows get new words in place: the next bits, after
- * the common prefix of their strings, above the row number.  Recursion handles all subgroups but the largest, so its
- * depth is at most log2 of the rows.
+ * refine.c: resolves ties.  Rows whose words are equal are sorted by the next bits of their keys.  A few rows are
+ * sorted by comparing the rest of their keys.  More rows get new words in place: the next bits, after the common prefix
+ * of their strings, above the row number.  Recursion handles all subgroups but the largest, so its depth is at most
+ * log2 of the rows.
  */
 #include "cpu.h"
 

@@ -37,21 +37,8 @@ gather64(size_t width, const void *values, const uint32_t *order, uint32_t n, vo
 {
 #define GATHER64(T)                                                                                                    \
 	for (uint32_t j = 0; j < n; j++)                                                                                   \
-		((T *) to)[j] = ((const T *) values)[order[j]];                                                                \
-	break
-	switch (width)
-	{
-		case 1:
-			GATHER64(uint8_t);
-		case 2:
-			GATHER64(uint16_t);
-		case 4:
-			GATHER64(uint32_t);
-		case 8:
-			GATHER64(uint64_t);
-		default:
-			GATHER64(unsigned __int128);
-	}
+		((T *) to)[j] = ((const T *) values)[order[j]]
+	GS_BY_WIDTH(width, GATHER64)
 #undef GATHER64
 }
 
@@ -287,24 +274,11 @@ READER(widen_i32, int32_t, int64_t)
 static reader
 reader_of(gs_type type, gs_type result)
 {
+	static const reader read[] = {read_u8, read_u16, read_u32, read_u64, read_u128};
 	static const reader widen[] = {[GS_U8] = widen_u8, [GS_U16] = widen_u16, [GS_U32] = widen_u32, [GS_I16] = widen_i16,
 								   [GS_I32] = widen_i32};
 
-	if (type != result)
-		return widen[type];
-	switch (gs_type_width(type))
-	{
-		case 1:
-			return read_u8;
-		case 2:
-			return read_u16;
-		case 4:
-			return read_u32;
-		case 8:
-			return read_u64;
-		default:
-			return read_u128;
-	}
+	return type != result ? widen[type] : read[gs_log_width(type)];
 }
 
 /* Replaces the values of NULLs among up to 64 positions. */

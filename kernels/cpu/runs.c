@@ -135,7 +135,7 @@ gs_status
 gs_cpu_decode(gs_engine *engine, const gs_decode_request *r, void *temp)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
-	int log = gs_log_width(r->type);
+	const size_t width = gs_type_width(r->type);
 	uint64_t total = 0, done = 0;
 
 	(void) temp;
@@ -150,23 +150,7 @@ gs_cpu_decode(gs_engine *engine, const gs_decode_request *r, void *temp)
 
 			if (n > r->room - done)
 				n = r->room - done;
-			switch (log)
-			{
-				case 0:
-					FILL(uint8_t)
-					break;
-				case 1:
-					FILL(uint16_t)
-					break;
-				case 2:
-					FILL(uint32_t)
-					break;
-				case 3:
-					FILL(uint64_t)
-					break;
-				default:
-					FILL(unsigned __int128)
-			}
+			GS_BY_WIDTH(width, FILL)
 			done += n;
 			length -= n;
 			GS_TRY(gs_work_add(&cpu->work, n));

@@ -10,9 +10,7 @@ NAME(scatter_plainly)(gs_stream *s, const uint16_t *digits, size_t n, const T *f
 		to[s->ends[digits[i]]++] = from[i];
 }
 
-/*
- * Scatters through a line buffer per bucket, so that memory sees full lines of an aligned `to`, except the first ones.
- */
+/* Scatters through a line buffer per bucket, so that memory sees full lines of an aligned `to`, but for first ones. */
 static void
 NAME(scatter_lines)(gs_stream *s, const uint16_t *digits, size_t n, const T *from, T *to)
 {

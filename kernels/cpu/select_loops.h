@@ -1,8 +1,7 @@
 /*
- * select_loops.h: masks and packing for one instruction set.  Included by select.c twice, plain and for AVX-512.
- *
- * Items are handled in groups of 64: the caller's rule gives a mask of 64 bits, and the items of set bits are packed to
- * the front of the output.  Both steps read ahead of what they write, so output may overlap input.
+ * select_loops.h: masks and packing for one instruction set.  Included by select.c twice, plain and for AVX-512.  Items
+ * are handled in groups of 64: the caller's rule gives a mask of 64 bits, and the items of set bits are packed to the
+ * front of the output.  Both steps read ahead of what they write, so output may overlap input.
  */
 
 /* ---- masks */

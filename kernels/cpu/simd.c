@@ -61,9 +61,7 @@ distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits, uint
 #include "simd_loops.h"
 #endif
 
-/*
- * Returns the instruction set to use, within the allowed ones: on other processors than x86-64 the compiler's default.
- */
+/* Returns the instruction set to use, of the allowed ones: on other processors than x86-64 the compiler's default. */
 gs_vectors
 gs_vectors_choose(gs_vectors best)
 {

@@ -1,8 +1,7 @@
 /*
- * slots.c: balances buckets where leading bits fall unevenly: floats, values of all magnitudes, outliers.
- *
- * The leading bits of a sample are counted in slots.  A slot with many words is divided by further bits; neighbouring
- * slots with few words share a bucket.  Buckets are in order whatever the sample: it affects only their balance.
+ * slots.c: balances buckets where leading bits fall unevenly: floats, values of all magnitudes, outliers.  The leading
+ * bits of a sample are counted in slots.  A slot with many words is divided by further bits; neighbouring slots with
+ * few words share a bucket.  Buckets are in order whatever the sample: it affects only their balance.
  */
 #include "cpu.h"
 

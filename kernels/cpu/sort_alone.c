@@ -1,9 +1,7 @@
 /*
- * sort_alone.c: gs_sort of whole keys without values on the CPU.
- *
- * Equal integers are identical, and so are equal floats without -0 and with one NaN.  Such keys can be rebuilt from
- * order-preserving codes.  Few distinct codes are counted.  Otherwise codes are sorted relative to the least one, as
- * 32-bit numbers if the range fits, as words if not.
+ * sort_alone.c: gs_sort of whole keys without values on the CPU.  Equal integers are identical, and so are equal floats
+ * without -0 and with one NaN.  Such keys can be rebuilt from order-preserving codes.  Few distinct codes are counted.
+ * Otherwise codes are sorted relative to the least one, as 32-bit numbers if the range fits, as words if not.
  */
 #include "cpu.h"
 #include "../scan.h"
@@ -137,8 +135,6 @@ find_range(alone_sort *s, bool *good)
 	return GS_OK;
 }
 
-/* ---------------------------------------------------------------- counted */
-
 /* Sorts by counting.  counts has room for LANES counters per code. */
 static gs_status
 sort_by_counting(const alone_sort *s, uint32_t *counts)
@@ -171,8 +167,6 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
 	}
 	return GS_OK;
 }
-
-/* ---------------------------------------------------------------- sorted */
 
 /* Writes keys of sorted codes relative to the least one. */
 #define WRITE_KEYS(T, numbers)                                                                                         \
@@ -238,9 +232,7 @@ sort_as_words(const alone_sort *s, uint64_t *temp)
 	return GS_OK;
 }
 
-/*
- * Sorts whole keys by their codes; *done: false, with nothing done, if these lose bits.  temp as for gs_cpu_sort_keys.
- */
+/* Sorts whole keys by their codes; *done: false, with nothing done, if these lose bits.  temp: see gs_cpu_sort_keys. */
 gs_status
 gs_sort_alone(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request *r, void *temp, bool *done)
 {

@@ -1,9 +1,7 @@
 /*
- * sort_pairs.c: gs_sort of keys with values, and of keys whose bits a code would lose (floats, bit ranges).
- *
- * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There radix.c sorts
- * words of leading key bits above the position, and keys and values are moved to their place.  Random writes stay in
- * the cache.
+ * sort_pairs.c: gs_sort of keys with values, and of keys whose bits a code would lose (floats, bit ranges).  Large
+ * inputs are partitioned by their most significant digit until a bucket fits the cache.  There radix.c sorts words of
+ * leading key bits above the position, and keys and values are moved to their place.  Random writes stay in the cache.
  */
 #include "cpu.h"
 

@@ -1,10 +1,8 @@
 /*
- * strings.c: the bits that steps take from strings.
- *
- * By default a character takes eight bits, and the number of characters three more.  With enough rows an alphabet pays:
- * the characters of each of the next positions are numbered, the end of the string is 0.  They are looked up one by
- * one. If all strings are long enough and a sample promises that it separates most, characters are encoded as distances
- * from the least one of their position, eight at a time.
+ * strings.c: the bits that steps take from strings.  By default a character takes eight bits, and the number of
+ * characters three more.  With enough rows an alphabet pays: the characters of each of the next positions are numbered,
+ * the end of the string is 0.  They are looked up one by one. If all strings are long enough and a sample promises that
+ * it separates most, characters are encoded as distances from the least one of their position, eight at a time.
  */
 #include "cpu.h"
 

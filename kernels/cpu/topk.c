@@ -1,9 +1,8 @@
 /*
- * topk.c: the first k rows of an order.
- *
- * Words, leading key bits above the row number, are kept block by block up to a bound.  When the buffer is full, only
- * the k least stay and the bound falls.  If words do not hold the complete key, words that tie with the bound stay, and
- * are refined at the end.  A full sort is made if k is large, or if leading bits leave too many rows in doubt.
+ * topk.c: the first k rows of an order.  Words, leading key bits above the row number, are kept block by block up to a
+ * bound.  When the buffer is full, only the k least stay and the bound falls.  If words do not hold the complete key,
+ * words that tie with the bound stay, and are refined at the end.  A full sort is made if k is large, or if leading
+ * bits leave too many rows in doubt.
  */
 #include "cpu.h"
 

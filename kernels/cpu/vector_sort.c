@@ -1,8 +1,7 @@
 /*
- * vector_sort.c: AVX-512 quicksort of words in the cache.
- *
- * One shuffle divides eight words, those below the pivot first, and stores them at both ends of the free room.  Short
- * ranges are sorted in registers: a network sorts columns of rows of eight, and three merges follow.
+ * vector_sort.c: AVX-512 quicksort of words in the cache.  One shuffle divides eight words, those below the pivot
+ * first, and stores them at both ends of the free room.  Short ranges are sorted in registers: a network sorts columns
+ * of rows of eight, and three merges follow.
  */
 #include "cpu.h"
 

@@ -233,9 +233,7 @@ collect_distinct_begin(CollectDistinct *distinct, Collected *state)
 	vectorsort_rewind(state->spill);
 }
 
-/*
- * Compares two values.  Memory that the type's function leaks, a copy of each value for ranges, is freed with scratch.
- */
+/* Compares two values.  Memory that the type's function leaks, for ranges a copy of each, is freed with scratch. */
 static bool
 equal_in(MemoryContext scratch, const Equality *equality, Datum a, Datum b)
 {

@@ -1,8 +1,7 @@
 /*
- * collect.h: the state of aggregates that need all values of a group.
- *
- * Values are collected in vectors, and beyond the memory limit in a sort of rows, which writes temporary files. Final
- * functions do not modify the state visibly, so they may be called repeatedly.
+ * collect.h: the state of aggregates that need all values of a group.  Values are collected in vectors, and beyond the
+ * memory limit in a sort of rows, which writes temporary files. Final functions do not modify the state visibly, so
+ * they may be called repeatedly.
  */
 #ifndef GPUSORT_COLLECT_H
 #define GPUSORT_COLLECT_H

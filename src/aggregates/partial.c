@@ -13,12 +13,9 @@
 
 #include "partial.h"
 #include "src/base/compat.h"
+#include "src/base/sql_function.h"
 #include "statefile.h"
 #include "src/arrays/vectordirect.h"
-
-PG_FUNCTION_INFO_V1(gpusort_serialize_sorted);
-PG_FUNCTION_INFO_V1(gpusort_serialize_values);
-PG_FUNCTION_INFO_V1(gpusort_serialize_distinct);
 
 /* Fewer rows are not sorted here, as the final function sorts them anyway. */
 #define FEW_ROWS 256
@@ -417,22 +414,10 @@ serialize(FunctionCallInfo fcinfo, RowsWanted wanted)
 }
 
 /* Serialize function of gpu_sort_agg and gpu_rle, whose values are sorted. */
-Datum
-gpusort_serialize_sorted(PG_FUNCTION_ARGS)
-{
-	return serialize(fcinfo, ROWS_SORTED);
-}
+SQL_FUNCTION(gpusort_serialize_sorted, serialize(fcinfo, ROWS_SORTED));
 
 /* Serialize function of percentiles, whose values need no order yet. */
-Datum
-gpusort_serialize_values(PG_FUNCTION_ARGS)
-{
-	return serialize(fcinfo, ROWS_AS_THEY_CAME);
-}
+SQL_FUNCTION(gpusort_serialize_values, serialize(fcinfo, ROWS_AS_THEY_CAME));
 
 /* Serialize function of gpu_count_distinct, which needs distinct values. */
-Datum
-gpusort_serialize_distinct(PG_FUNCTION_ARGS)
-{
-	return serialize(fcinfo, ROWS_DISTINCT);
-}
+SQL_FUNCTION(gpusort_serialize_distinct, serialize(fcinfo, ROWS_DISTINCT));

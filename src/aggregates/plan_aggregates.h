@@ -16,9 +16,7 @@ extern Query *replace_aggregates(Query *query, List **theirs);
 /* Walker: collects the aggregates in an expression that belong to its own query level.  context is a List **. */
 extern bool collect_aggregates(Node *node, void *context);
 
-/*
- * Returns an aggregate's replacement in a finished plan, or itself, if all its values reach one node.  Adds functions.
- */
+/* Returns an aggregate's replacement in a finished plan, or itself.  All its values reach one node.  Adds functions. */
 extern Aggref *replace_planned_aggregate(Aggref *aggregate, List **functions);
 
 /* Makes a plan depend on functions it no longer names, so that changes of their privileges invalidate it. */

@@ -133,9 +133,7 @@ is_foreign(Query *query, Index varno)
 	return false;
 }
 
-/*
- * Walker: looks for such relations in a query and its subqueries.  context is the OID of Citus' catalog, if it exists.
- */
+/* Walker: looks for such relations in a query and its subqueries.  context is the OID of Citus' catalog, if any. */
 static bool
 look_elsewhere(Node *node, void *context)
 {

@@ -64,10 +64,7 @@ has_whole(PlannerInfo *root, const RelOptInfo *rel)
 	return false;
 }
 
-/*
- * set_rel_pathlist_hook, the first one called after the planner has examined a query's aggregates.  Keeps replaced
- * aggregates with groups from being split.
- */
+/* set_rel_pathlist_hook, first after aggregates are known.  Keeps replaced ones with groups from being split. */
 static void
 keep_aggregates_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *entry)
 {

@@ -1,8 +1,7 @@
 /*
  * rle.c: the aggregates gpu_rle(value), whose rows arrive in order, and gpu_rle(value, sort_key), which sorts them.
- *
- * The first keeps a group's runs, not its rows; the second collects rows, and a job sorts them and finds the runs. Both
- * return an array of a composite type (value, run_length, first_row).
+ * The first keeps a group's runs, not its rows; the second collects rows, and a job sorts them and finds the runs.
+ * Both return an array of a composite type (value, run_length, first_row).
  */
 #include "postgres.h"
 

@@ -26,9 +26,7 @@ typedef struct ArrayCall
 	BigMem	   *mem;			/* in cxt */
 } ArrayCall;
 
-/*
- * Begin a call, switch to the caller's memory context for the result, end the call.  End may be called without result.
- */
+/* Begin a call, switch to the caller's memory context for the result, end the call.  The result may be left out. */
 extern void array_call_begin(ArrayCall *call);
 extern void array_call_result(ArrayCall *call);
 extern void array_call_end(ArrayCall *call);

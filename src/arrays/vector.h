@@ -1,8 +1,7 @@
 /*
- * vector.h: a column of values of one type: an aggregate's state, or an array's elements.
- *
- * Values are stored as in tuples: at a fixed stride, or one after another with a table of offsets.  A vector either
- * grows (vector_append) or stands on foreign memory (vector_from_array).  A large one moves its pages (bigmem.h).
+ * vector.h: a column of values of one type: an aggregate's state, or an array's elements.  Values are stored as in
+ * tuples: at a fixed stride, or one after another with a table of offsets.  A vector either grows (vector_append) or
+ * stands on foreign memory (vector_from_array).  A large one moves its pages (bigmem.h).
  */
 #ifndef GPUSORT_VECTOR_H
 #define GPUSORT_VECTOR_H
@@ -62,10 +61,7 @@ extern void vector_init(Vector *vector, const VectorType *vtype, void *room, Siz
 /* Frees the allocations.  The vector may be used again after vector_init. */
 extern void vector_free(Vector *vector);
 
-/*
- * Stands a vector on a one-dimensional array, which must stay in place; by-value elements with NULLs are copied and
- * spread out.  vtype must be that of the element type.
- */
+/* Stands a vector on a one-dimensional array, which must stay in place.  vtype must be that of the element type. */
 extern void vector_from_array(Vector *vector, const VectorType *vtype, ArrayType *array);
 
 /* Removes the last value. */

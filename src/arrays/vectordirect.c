@@ -1,8 +1,7 @@
 /*
- * vectordirect.c: counts distinct numbers of a vector, and selects by position, without sorting it.
- *
- * Numbers are order-preserving 64-bit images.  To count them, they are scrambled, partitioned to fit the cache, and
- * inserted into a hash table.  To select, a histogram finds the part of the range that is read again.
+ * vectordirect.c: counts distinct numbers of a vector, and selects by position, without sorting it.  Numbers are
+ * order-preserving 64-bit images.  To count them, they are scrambled, partitioned to fit the cache, and inserted into a
+ * hash table.  To select, a histogram finds the part of the range that is read again.
  */
 #include "postgres.h"
 

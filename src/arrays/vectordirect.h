@@ -21,9 +21,7 @@ extern uint64 vectordirect_distinct(BigMem *mem, const VectorColumn *column, uin
 /* Writes count of those values in the form of a vector's data. */
 extern void vectordirect_store(const VectorColumn *column, const uint64 *kept, uint64 count, char *to);
 
-/*
- * Finds the rows at a position of the ascending stable order and at the next one.  Without a next one, both are equal.
- */
+/* Finds the rows at a position of the ascending stable order and at the next one.  Without a next, both are equal. */
 extern void vectordirect_at(BigMem *mem, const VectorColumn *column, uint64 place, uint32 rows[2]);
 
 #endif

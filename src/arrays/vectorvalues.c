@@ -1,8 +1,7 @@
 /*
- * vectorvalues.c: arrays made of a vector's values: sorted, without duplicates, or repeated.
- *
- * The engine returns numbers of 4 and 8 bytes in the form of array elements.  A single pass over fixed-width values is
- * the CPU engine's, as sending them would take longer.  Other types are gathered by row numbers.
+ * vectorvalues.c: arrays made of a vector's values: sorted, without duplicates, or repeated.  The engine returns
+ * numbers of 4 and 8 bytes in the form of array elements.  A single pass over fixed-width values is the CPU engine's,
+ * as sending them would take longer.  Other types are gathered by row numbers.
  */
 #include "postgres.h"
 

@@ -322,10 +322,7 @@ bigmem_alloc(BigMem *mem, Size bytes)
 	return memory_of(block);
 }
 
-/*
- * Moves a mapping's pages to a larger mapping, and has the kernel extend them to its end.  The result is a single VMA,
- * since kernels before 6.17 move only one at a time.
- */
+/* Moves a mapping's pages to a larger one, which is extended as a single VMA: before 6.17 kernels move only one. */
 static bool
 move_pages(const BigBlock *block, void *base, Size total)
 {

@@ -119,10 +119,7 @@ add_disabled_nodes(Path *path, int count)
 #endif
 }
 
-/*
- * Returns the custom_plans of a CustomScan whose only child is its lefttree.  They serve EXPLAIN alone, which calls a
- * node disabled if its plan has more disabled nodes than its children.
- */
+/* Returns the custom_plans of a CustomScan whose only child is its lefttree, where EXPLAIN counts disabled nodes. */
 static inline List *
 children_for_explain(const Plan *child)
 {

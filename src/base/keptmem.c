@@ -204,9 +204,7 @@ join(char *base, Size bytes, bool grown)
 	return false;
 }
 
-/*
- * Returns how many bytes of a mapping, which was written from its start, are resident.  The rest is not worth keeping.
- */
+/* Returns how many bytes of a mapping, written from its start, are resident.  The rest is not worth keeping. */
 static Size
 touched_bytes(char *base, Size bytes)
 {

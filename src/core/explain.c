@@ -332,10 +332,7 @@ explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
 		{"  out %.1f ms", "Out Time", "ms", Max(total_ms / loops - input_ms - sort_ms, 0.0), 3}}, 4, es);
 }
 
-/*
- * Only parallel-aware nodes get shared memory.  What comes back from a worker for every node is its instrumentation.
- * Two of its counts are of rows that a filter removed; a sort has no filter, so they carry kilobytes.
- */
+/* What workers report for every node is instrumentation: two counts of filtered rows, of which a sort has none. */
 void
 explain_report_space(PlanState *node, Sorter *sorter, SortSpace *reported)
 {

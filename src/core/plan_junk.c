@@ -1,9 +1,8 @@
 /*
- * plan_junk.c: removes sort keys that are a column of the result under another collation or type name.
- *
- * For "SELECT * … ORDER BY s COLLATE "C"" the planner adds a copy of s to the rows, to sort by and then to drop.  As
- * its bytes are the column's, the sort can read its key there.  Copies are removed only at the top of a plan, where no
- * node but the sort refers to them.
+ * plan_junk.c: removes sort keys that are a column of the result under another collation or type name.  For "SELECT * …
+ * ORDER BY s COLLATE "C"" the planner adds a copy of s to the rows, to sort by and then to drop.  As its bytes are the
+ * column's, the sort can read its key there.  Copies are removed only at the top of a plan, where no node but the sort
+ * refers to them.
  */
 #include "postgres.h"
 

@@ -1,9 +1,8 @@
 /*
- * sorter.c: one sort, from its first row to its last.
- *
- * Rows are copied into the row store, and their keys into the engine's chunks (sorter_job.c).  At the end of input the
- * engine returns the order, as row numbers.  When rows and keys exceed the memory limit, they are sorted and written to
- * disk as a run; runs are merged at the end (spill_runs.c).  A sort that cannot go on so is handed over to tuplesort.
+ * sorter.c: one sort, from its first row to its last.  Rows are copied into the row store, and their keys into the
+ * engine's chunks (sorter_job.c).  At the end of input the engine returns the order, as row numbers.  When rows and
+ * keys exceed the memory limit, they are sorted and written to disk as a run; runs are merged at the end
+ * (spill_runs.c).  A sort that cannot go on so is handed over to tuplesort.
  */
 #include "postgres.h"
 

@@ -1,9 +1,8 @@
 /*
- * sorter.h: one sort, from its first row to its last.
- *
- * The legal order of calls: sorter_begin; sorter_put, sorter_put_page and sorter_recheck_bound, as often as rows come;
- * sorter_finish; sorter_get or sorter_next, with random_access also sorter_mark, sorter_restore, sorter_rewind.
- * sorter_end may follow any of them, and functions that return what a sort has done may be called before it.
+ * sorter.h: one sort, from its first row to its last.  The legal order of calls: sorter_begin; sorter_put,
+ * sorter_put_page and sorter_recheck_bound, as often as rows come; sorter_finish; sorter_get or sorter_next, with
+ * random_access also sorter_mark, sorter_restore, sorter_rewind. sorter_end may follow any of them, and functions that
+ * return what a sort has done may be called before it.
  */
 #ifndef GPUSORT_SORTER_H
 #define GPUSORT_SORTER_H
@@ -92,9 +91,7 @@ extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
 extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count,
 							  RowGather *gather);
 
-/*
- * Hands the sort over to tuplesort's heap once many more rows have come than estimated, for which the bound is small.
- */
+/* Hands the sort over to tuplesort's heap once more rows have come than estimated, for which the bound is small. */
 extern void sorter_recheck_bound(Sorter *sorter);
 
 /* May rows behind the bound be missing, so that a greater bound needs another sort? */

@@ -178,9 +178,6 @@ extern void defer_long_keys(Sorter *sorter);
 /* sorter_stats.c: adds what the running job did. */
 extern void note_job(Sorter *sorter, SorterStats *stats);
 
-/* Notes why the service does not sort, or no longer. */
-extern void note_left(Sorter *sorter, EngineFailure why);
-
 /* sorter_progress.c: makes the sort known to gpusort_progress. */
 extern void sorter_report_begin(Sorter *sorter);
 

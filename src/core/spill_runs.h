@@ -11,9 +11,7 @@ typedef struct SpillRuns SpillRuns;
 /* memory_limit bounds the buffers of a merge.  Memory is taken from the current context. */
 extern SpillRuns *spill_create(const SortColumns *columns, TupleDesc desc, Size memory_limit);
 
-/*
- * Writes a run: spill_begin, spill_append of each row in order, spill_end.  header, unless NULL, is that of all rows.
- */
+/* Writes a run: spill_begin, spill_append of each row in order, spill_end.  header: that of all rows, or NULL. */
 extern void spill_begin(SpillRuns *runs, const MinimalTupleData *header);
 extern void spill_append(SpillRuns *runs, MinimalTuple tuple);
 extern void spill_end(SpillRuns *runs);

@@ -1,8 +1,7 @@
 /*
- * path_copies.c: copies of the server's paths over cheaper sorts.
- *
- * A node above a sort is copied flat, and its cost is reduced by what was saved below it.  Where the server avoided a
- * sort, by an index or an Incremental Sort, a full sort at gpusort's cost may replace that path.
+ * path_copies.c: copies of the server's paths over cheaper sorts.  A node above a sort is copied flat, and its cost is
+ * reduced by what was saved below it.  Where the server avoided a sort, by an index or an Incremental Sort, a full sort
+ * at gpusort's cost may replace that path.
  */
 #include "postgres.h"
 
@@ -121,9 +120,7 @@ can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
 	return true;
 }
 
-/*
- * Returns the cheapest sort that costs less than a WindowAgg's input, or NULL.  Nodes above may rely on all its keys.
- */
+/* Returns the cheapest sort that costs less than a WindowAgg's input, or NULL.  Nodes above may need all its keys. */
 static Path *
 sort_for_window(ChainCopy *chain, WindowAggPath *window)
 {

@@ -371,9 +371,7 @@ merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
 	return Max(more, 0) * (sort_row_cost(nkeys) + here * merge->num_workers) / 2;
 }
 
-/*
- * Returns half of the additional cost of a hashed aggregate if its columns are independent.  Its table may go to disk.
- */
+/* Returns half of the additional cost of a hashed aggregate of independent columns.  Its table may go to disk. */
 static Cost
 hash_doubt(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
 {

@@ -24,9 +24,7 @@ extern Cost blocks_cost(double rows, int width);
 /* Returns the cost of sorting a row by a key of this many eight-byte words. */
 extern Cost sort_row_cost(int words);
 
-/*
- * Returns a worker's cost of faulting in memory for these rows.  A session keeps the memory of its last sorts instead.
- */
+/* Returns a worker's cost of faulting in memory for these rows.  A session keeps that of its last sorts instead. */
 extern Cost memory_cost(double rows, int width);
 
 /* Returns how much less a Gather Merge costs if gpusort's rows arrive in blocks. */

@@ -46,7 +46,7 @@ typedef enum EngineFailure
 
 /*
  * begin → (chunk → fill it → add)… → finish → next… → end.  After any status but GS_OK the job can only be ended.
- *  Calls may leave by longjmp; the BigMem owns all memory.
+ * Calls may leave by longjmp; the BigMem owns all memory.
  */
 typedef struct EngineOps
 {
@@ -68,9 +68,7 @@ typedef struct EngineOps
 	/* Returns up to room result elements (gs_job_result_bytes) and their number, which is 0 at the end. */
 	gs_status	(*next) (EngineJob *job, void *out, uint64 room, uint64 *got);
 
-	/*
-	 * Returns the most memory here that the job, or one in its place after a failure, will hold if finish comes next.
-	 */
+	/* Returns the most memory here that the job, or one in its place after a failure, holds if finish comes next. */
 	uint64		(*host_bytes) (const EngineJob *job);
 	void		(*info) (const EngineJob *job, gs_job_info *info);
 	void		(*end) (EngineJob *job);

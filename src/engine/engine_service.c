@@ -1,7 +1,6 @@
 /*
- * engine_service.c: executes jobs in gpusortd, with chunks in a ring of shared memory and messages on a socket.
- *
- * Keys are written straight into a slot of the ring, which a message then hands to the service.  Results return through
+ * engine_service.c: executes jobs in gpusortd, with chunks in a ring of shared memory and messages on a socket.  Keys
+ * are written straight into a slot of the ring, which a message then hands to the service.  Results return through
  * areas of the ring and are copied before they are examined.  Any failure becomes a status, and the job starts again on
  * the CPU.  A cancelled query leaves by longjmp, and the memory context ends the job.
  */

@@ -1,9 +1,8 @@
 /*
- * worker.c: the background worker that starts, supervises and stops gpusortd.
- *
- * The service is a separate process, so that a fault of a GPU or its driver cannot reach the server.  The server
- * restarts when this worker crashes, so it does nothing that could fail.  It pings the service every second, kills it
- * if there is no answer, and restarts it with growing delays.
+ * worker.c: the background worker that starts, supervises and stops gpusortd.  The service is a separate process, so
+ * that a fault of a GPU or its driver cannot reach the server.  The server restarts when this worker crashes, so it
+ * does nothing that could fail.  It pings the service every second, kills it if there is no answer, and restarts it
+ * with growing delays.
  */
 #include "postgres.h"
 
@@ -45,9 +44,7 @@ PGDLLEXPORT void gpusort_worker_main(Datum arg);
 #define START_MS 60000
 /* A service that ran this long does not count towards consecutive failures. */
 #define GOOD_RUN_MS 10000
-/*
- * Time to stop before SIGKILL.  A service that cannot be killed because its driver blocks is abandoned after a while.
- */
+/* Time to stop before SIGKILL.  A service that cannot be killed, as its driver blocks, is abandoned after a while. */
 #define KIND_MS 500
 #define KILL_MS 5000
 #define MAX_OPTIONS 40

@@ -1,8 +1,7 @@
 /*
- * worker_log.c: copies standard output and error of gpusortd to the server's log.
- *
- * The worker reads a pipe and logs each line under its own name.  Lines of the service begin with "LEVEL:  "; lines of
- * libraries have no level and are logged as LOG.  Neither side blocks the other.  Excess lines are counted.
+ * worker_log.c: copies standard output and error of gpusortd to the server's log.  The worker reads a pipe and logs
+ * each line under its own name.  Lines of the service begin with "LEVEL:  "; lines of libraries have no level and are
+ * logged as LOG.  Neither side blocks the other.  Excess lines are counted.
  */
 #include "postgres.h"
 

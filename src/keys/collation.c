@@ -1,8 +1,7 @@
 /*
- * collation.c: catalog data of collations, and which of them order strings bytewise.
- *
- * Those under which the server compares bytes do, and libc's C.UTF-8: since glibc 2.35 it has no collation table, and
- * code point order is byte order in UTF-8.
+ * collation.c: catalog data of collations, and which of them order strings bytewise.  Those under which the server
+ * compares bytes do, and libc's C.UTF-8: since glibc 2.35 it has no collation table, and code point order is byte order
+ * in UTF-8.
  */
 #include "postgres.h"
 

@@ -1,9 +1,8 @@
 /*
- * dictionary.c: numbers few distinct values of any type in their order.
- *
- * A hash table maps a value's bytes to its entry, and an array holds the entries in order.  A new value finds its place
- * by binary search: d values cost d log d comparisons, and any two neighbours have been compared.  It gets the middle
- * between its neighbours' numbers; if there is none, all numbers are spread evenly again.
+ * dictionary.c: numbers few distinct values of any type in their order.  A hash table maps a value's bytes to its
+ * entry, and an array holds the entries in order.  A new value finds its place by binary search: d values cost d log d
+ * comparisons, and any two neighbours have been compared.  It gets the middle between its neighbours' numbers; if there
+ * is none, all numbers are spread evenly again.
  */
 #include "postgres.h"
 

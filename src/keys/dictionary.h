@@ -1,8 +1,7 @@
 /*
- * dictionary.h: numbers few distinct values of any type in their order.
- *
- * A value's number is an exact key: numbers compare as the type's comparison function does, and values that compare
- * equal share one.  Gaps leave room for new values, so most numbers never change.
+ * dictionary.h: numbers few distinct values of any type in their order.  A value's number is an exact key: numbers
+ * compare as the type's comparison function does, and values that compare equal share one.  Gaps leave room for new
+ * values, so most numbers never change.
  */
 #ifndef GPUSORT_DICTIONARY_H
 #define GPUSORT_DICTIONARY_H

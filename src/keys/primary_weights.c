@@ -99,9 +99,7 @@ is_prefix(const CharacterWeight *a, const CharacterWeight *b)
 	return a->len < b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/*
- * Ranks weights by the number of characters below them.  Returns false if ranks would not order strings as weights do.
- */
+/* Ranks weights by the number of characters below them; false if ranks would not order strings as weights do. */
 static bool
 rank_weights(PrimaryWeights *primary)
 {

@@ -76,9 +76,7 @@ typedef struct CoarseState
 	int64		next_check;
 } CoarseState;
 
-/*
- * The orders that a comparator of abbreviated keys may have: that of unsigned or signed integers, in either direction.
- */
+/* The orders that a comparator of abbreviated keys may have: of unsigned or signed integers, in either direction. */
 static const struct
 {
 	gs_type		type;

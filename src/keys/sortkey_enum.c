@@ -1,9 +1,8 @@
 /*
- * sortkey_enum.c: enums.
- *
- * As in PostgreSQL, values with even OIDs are in OID order among themselves, which needs no catalog.  The first odd OID
- * switches the key to pg_enum.enumsortorder, read once for the type, and again for a value added since. Known values
- * keep their numbers, as keys with them have been written; new ones get numbers between their neighbours'.
+ * sortkey_enum.c: enums.  As in PostgreSQL, values with even OIDs are in OID order among themselves, which needs no
+ * catalog.  The first odd OID switches the key to pg_enum.enumsortorder, read once for the type, and again for a value
+ * added since. Known values keep their numbers, as keys with them have been written; new ones get numbers between their
+ * neighbours'.
  */
 #include "postgres.h"
 

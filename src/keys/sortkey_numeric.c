@@ -1,8 +1,6 @@
 /*
- * sortkey_numeric.c: numeric, in three forms.
- *
- * An int64 scaled by a power of ten suits prices and counts.  A value that does not fit widens the key to a larger
- * scale, then to 128 bits, and finally to byte strings, which hold everything.
+ * sortkey_numeric.c: numeric, in three forms.  An int64 scaled by a power of ten suits prices and counts.  A value that
+ * does not fit widens the key to a larger scale, then to 128 bits, and finally to byte strings, which hold everything.
  */
 #include "postgres.h"
 

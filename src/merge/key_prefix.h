@@ -1,7 +1,6 @@
 /*
- * key_prefix.h: the first bytes of a row's normalised keys, as words that compare as the rows do if they differ.
- *
- * They come from the leading keys with an exact form, of rows in slots or of minimal tuples.
+ * key_prefix.h: the first bytes of a row's normalised keys, as words that compare as the rows do if they differ.  They
+ * come from the leading keys with an exact form, of rows in slots or of minimal tuples.
  */
 #ifndef GPUSORT_KEY_PREFIX_H
 #define GPUSORT_KEY_PREFIX_H

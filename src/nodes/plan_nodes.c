@@ -1,9 +1,8 @@
 /*
- * plan_nodes.c: tools to put nodes into a finished plan.
- *
- * A CustomScan without a table has its columns in custom_scan_tlist, as expressions over the range table, like a
- * pushed-down join.  The nodes of a finished plan refer to columns by their number in a child's target list instead.
- * resolve_columns() follows these numbers down, by the rules of set_deparse_plan() in ruleutils.c.
+ * plan_nodes.c: tools to put nodes into a finished plan.  A CustomScan without a table has its columns in
+ * custom_scan_tlist, as expressions over the range table, like a pushed-down join.  The nodes of a finished plan refer
+ * to columns by their number in a child's target list instead. resolve_columns() follows these numbers down, by the
+ * rules of set_deparse_plan() in ruleutils.c.
  */
 #include "postgres.h"
 

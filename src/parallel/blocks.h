@@ -1,9 +1,8 @@
 /*
- * blocks.h: blocks that carry rows from a parallel participant to the leader, many in one tuple.
- *
- * The tuple's last column is the block, a bytea.  Before it is the key of the block's first row, by which Gather Merge
- * orders blocks: the normalised form, one bytea, if all encoded keys are process-independent, else the values of the
- * sort's keys.  Unordered rows, as a Gather passes them, have no keys.
+ * blocks.h: blocks that carry rows from a parallel participant to the leader, many in one tuple.  The tuple's last
+ * column is the block, a bytea.  Before it is the key of the block's first row, by which Gather Merge orders blocks:
+ * the normalised form, one bytea, if all encoded keys are process-independent, else the values of the sort's keys.
+ * Unordered rows, as a Gather passes them, have no keys.
  */
 #ifndef GPUSORT_BLOCKS_H
 #define GPUSORT_BLOCKS_H

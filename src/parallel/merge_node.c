@@ -1,7 +1,6 @@
 /*
- * merge_node.c: Custom Scan (GpuMerge), which merges the rows of the blocks that a Gather Merge returns.
- *
- * Rows are returned from where they lie in the blocks, each copied once, out of a worker's queue.
+ * merge_node.c: Custom Scan (GpuMerge), which merges the rows of the blocks that a Gather Merge returns.  Rows are
+ * returned from where they lie in the blocks, each copied once, out of a worker's queue.
  */
 #include "postgres.h"
 

@@ -49,9 +49,7 @@ extern gs_status roworder_identity(RowOrder *order, BigMem *mem, uint32 rows);
 /* Fetches the next part. */
 extern gs_status roworder_fetch(RowOrder *order);
 
-/*
- * Begins again with another job after the engine failed.  It must begin with the rows fetched before.  Frees the old.
- */
+/* Begins again with another job, after a failure.  It must begin with the rows fetched before.  Frees the old order. */
 extern gs_status roworder_resume(RowOrder *order, EngineJob *job);
 
 /* Gives the memory back; may be called twice. */

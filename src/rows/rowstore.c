@@ -1,8 +1,7 @@
 /*
- * rowstore.c: the rows of one sort in arrival order, fetched by row number.
- *
- * A row is copied once, straight from the scan's buffer page or from a slot's values into the arena: no allocation per
- * row, and neighbours in arrival order are neighbours in memory.
+ * rowstore.c: the rows of one sort in arrival order, fetched by row number.  A row is copied once, straight from the
+ * scan's buffer page or from a slot's values into the arena: no allocation per row, and neighbours in arrival order are
+ * neighbours in memory.
  */
 #include "postgres.h"
 
@@ -239,9 +238,7 @@ put_formed(RowStore *store, MinimalTuple header, const char *bits)
 	return true;
 }
 
-/*
- * Fills in the fixed header of a row, and zeroes what follows it up to ROW_HEADER_BYTES, so that headers compare whole.
- */
+/* Fills in a row's fixed header, and zeroes what follows up to ROW_HEADER_BYTES, so that headers compare whole. */
 static inline void
 make_header(MinimalTuple header, uint32 len, uint16 infomask2, uint16 infomask, uint8 hoff)
 {

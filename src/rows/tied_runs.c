@@ -167,9 +167,7 @@ find_item(TiedSort *s, const TiedItem *items, uint32 low, uint32 high, const Tie
 	return low;
 }
 
-/*
- * Sorts a few items; those in order take one comparison each.  After one that moved, the next is searched for at once.
- */
+/* Sorts a few items; those in order take one comparison each.  After one that moved, the next is searched at once. */
 static void
 insertion_sort(TiedSort *s, TiedItem *items, uint32 count)
 {
@@ -327,9 +325,7 @@ is_unpacked_often(const TiedSort *s, Datum value)
 		(s->keys[s->key].unpack && VARATT_IS_EXTENDED(DatumGetPointer(value)));
 }
 
-/*
- * Reads the rows of a run.  Values that every comparison would unpack are unpacked here, until copies_limit is used up.
- */
+/* Reads the rows of a run.  Values that every comparison would unpack are unpacked here, up to copies_limit. */
 static void
 read_items(TiedSort *s, const uint32 *rows, uint32 count, TiedItem *items)
 {

@@ -1,8 +1,7 @@
 /*
- * client.c: one connection: reads messages, executes the one job it carries, and answers.
- *
- * The peer may be faulty or malicious.  Messages, slots and areas are checked before use, and chunks on a private copy
- * of their headers.  A violation ends the connection and affects nothing else.
+ * client.c: one connection: reads messages, executes the one job it carries, and answers.  The peer may be faulty or
+ * malicious.  Messages, slots and areas are checked before use, and chunks on a private copy of their headers.  A
+ * violation ends the connection and affects nothing else.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -146,9 +146,7 @@ guess_bytes(const gs_job_spec *spec)
 	return bytes;
 }
 
-/*
- * Reserves device memory for a job, on a device not in avoid: for the expected rows, or for fewer if there is no room.
- */
+/* Reserves device memory for a job, on a device not in avoid, for the expected rows, or for fewer without room. */
 static bool
 reserve(connection *c, const gs_job_spec *spec, uint32_t avoid)
 {

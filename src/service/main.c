@@ -1,8 +1,7 @@
 /*
- * main.c: gpusortd, the process that owns the GPUs: socket, connections, watchdog.
- *
- * Each connection has a thread that does its work.  The first thread accepts connections and watches for jobs that make
- * no progress.  Since a stuck device cannot be freed otherwise, such a job ends the whole service.
+ * main.c: gpusortd, the process that owns the GPUs: socket, connections, watchdog.  Each connection has a thread that
+ * does its work.  The first thread accepts connections and watches for jobs that make no progress.  Since a stuck
+ * device cannot be freed otherwise, such a job ends the whole service.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -109,9 +108,7 @@ make_socket(const char *path)
 	{
 		strcpy(address.sun_path, path);
 		(void) unlink(path);
-		/*
-		 * chmod before bind, which creates the file with the socket's mode; unlike umask, this affects no other thread
-		 */
+		/* chmod before bind, which creates the file with the socket's mode; unlike umask, it affects no other thread */
 		if (fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 &&
 			listen(fd, BACKLOG) == 0)
 			return fd;

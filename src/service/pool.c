@@ -1,8 +1,7 @@
 /*
- * pool.c: the one pool of threads of this process, for jobs over columns in host memory.
- *
- * Jobs are admitted in turn, one at a time, and then have all threads.  The connection's own thread works, too, and is
- * the only one that calls the engine's callbacks: it looks for cancels between two units of work.
+ * pool.c: the one pool of threads of this process, for jobs over columns in host memory.  Jobs are admitted in turn,
+ * one at a time, and then have all threads.  The connection's own thread works, too, and is the only one that calls the
+ * engine's callbacks: it looks for cancels between two units of work.
  */
 #include "client.h"
 

@@ -1,10 +1,8 @@
 /*
  * protocol.h: the messages between a backend and gpusortd, which carry jobs of kernels/gs.h.  doc/protocol.md explains
- * the sequence of messages.
- *
- * A connection is a Unix socket of type SOCK_SEQPACKET: one packet is one message, delivered completely or refused.  It
- * carries one job at a time.  Keys and results do not pass through the socket, but through a ring of shared memory that
- * the client creates, seals and passes once.
+ * the sequence of messages.  A connection is a Unix socket of type SOCK_SEQPACKET: one packet is one message, delivered
+ * completely or refused.  It carries one job at a time.  Keys and results do not pass through the socket, but through a
+ * ring of shared memory that the client creates, seals and passes once.
  */
 #ifndef GPUSORT_PROTOCOL_H
 #define GPUSORT_PROTOCOL_H

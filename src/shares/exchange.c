@@ -247,9 +247,7 @@ write_chunk(Exchange *exchange, int part, Chunk *chunk)
 	chunk->bytes = 0;
 }
 
-/*
- * Allocates room for a row of a part.  A row too large for a shared chunk gets one of its own, *alone, for put_alone.
- */
+/* Allocates room for a row of a part.  A row too large for a shared chunk gets its own, *alone, for put_alone. */
 static MinimalTuple
 room_for_row(Exchange *exchange, int part, Size bytes, Chunk **alone)
 {

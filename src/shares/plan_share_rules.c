@@ -1,8 +1,7 @@
 /*
- * plan_share_rules.c: which inputs every participant may read in full, and the keys that divide them.
- *
- * All read equal rows only if the input depends on nothing but the snapshot, nor on the order of rows: no LIMIT, no
- * window or aggregate below, and no subqueries in expressions.
+ * plan_share_rules.c: which inputs every participant may read in full, and the keys that divide them.  All read equal
+ * rows only if the input depends on nothing but the snapshot, nor on the order of rows: no LIMIT, no window or
+ * aggregate below, and no subqueries in expressions.
  */
 #include "postgres.h"
 

@@ -1,8 +1,6 @@
 /*
- * share_node.c: Custom Scan (GpuSort) where each participant sorts shares of the groups.
- *
- * It claims a share, sorts and returns its rows, and claims the next one.  It scans the whole input for them, or reads
- * them from the exchange.
+ * share_node.c: Custom Scan (GpuSort) where each participant sorts shares of the groups.  It claims a share, sorts and
+ * returns its rows, and claims the next one.  It scans the whole input for them, or reads them from the exchange.
  */
 #include "postgres.h"
 

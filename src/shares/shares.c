@@ -7,7 +7,7 @@
  * those that do not come in time go to the others.
  *
  * If the input is expensive, each participant reads a part of it and sends its rows to an exchange (exchange.c).
- *  Nothing is read twice then, and claims can be small.
+ * Nothing is read twice then, and claims can be small.
  *
  * The leader, which also reads the workers' rows, gets less.
  */
@@ -83,9 +83,7 @@ struct Shares
 	uint64		most;
 };
 
-/*
- * Returns the width of values that are equal only if their bits are, so that they are hashed inline; 0 for other types.
- */
+/* Returns the width of values that are equal only if their bits are, and so hashed inline; 0 for other types. */
 static int
 bits_of(Oid hash_function, int16 length, bool by_value)
 {

@@ -23,9 +23,7 @@ static __global__ void __launch_bounds__(THREADS) widen_kernel(const L *lengths,
 		to[i] = lengths[i];
 }
 
-/*
- * Returns the last run at or before a position.  By the whole block, by a factor of 256 a step: few waits for memory.
- */
+/* Returns the last run at or before a position.  By the whole block, a factor of 256 a step: few waits for memory. */
 static __device__ __forceinline__ u64
 last_at_or_before(const u64 *starts, u64 runs, u64 position)
 {

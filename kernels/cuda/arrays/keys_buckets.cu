@@ -54,8 +54,6 @@ gs_keys_buckets_temp(size_t key_bytes, size_t value_width, u64 n)
 	return (((size_t) 1 << BUCKET) + n / gs_part_least() + 1) * sizeof(gs_part);
 }
 
-/* ---------------------------------------------------------------- a sample */
-
 struct sample_args
 {
 	gs_keys_plan plan;
@@ -138,8 +136,6 @@ gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sor
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* ---------------------------------------------------------------- the finish */
-
 struct buckets_args
 {
 	gs_keys_plan plan;
@@ -192,9 +188,7 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 	gs_list_parts(begin, start, blockIdx.x << 24, BUCKET, a.levels, a.room, a.parts, &a.plan.schedule->longest);
 }
 
-/*
- * Sorts items in order of leading digits into the output, unless schedule->again is 1.  temp: gs_keys_buckets_temp().
- */
+/* Sorts items in order of leading digits to the output, unless schedule->again is 1.  temp: gs_keys_buckets_temp(). */
 gs_status
 gs_keys_buckets(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_request *r, const void *in, void *temp)
 {

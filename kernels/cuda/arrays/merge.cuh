@@ -166,9 +166,7 @@ run_start(const gs_merge_args &a, u64 run)
 	return at < a.n ? at : a.n;
 }
 
-/*
- * Returns a group's first tile.  With starts, each group has one tile more than it needs at most, which avoids a table.
- */
+/* Returns a group's first tile.  With starts, each group has at most one tile more than it needs, to avoid a table. */
 __device__ __forceinline__ u64
 first_tile(const gs_merge_args &a, u64 group)
 {

@@ -17,9 +17,7 @@ struct gs_merge_args
 	u64 n;
 	u32 value_width;
 
-	/*
-	 * runs to merge: starts lists where they begin, and every step-th entry counts now; NULL: they have equal lengths
-	 */
+	/* runs to merge: starts lists where they begin, every step-th entry counts now; NULL: they have equal lengths */
 	const u64 *starts;
 	u64 runs, step, length;
 
@@ -375,9 +373,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		}
 	}
 
-	/*
-	 * Writes values by their places.  Threads begin at a 128-byte line of the output, so that warps write whole lines.
-	 */
+	/* Writes values by their places.  Threads begin at a 128-byte line of the output: warps write whole lines. */
 	template <class V>
 	__device__ __forceinline__ void
 	write_values(V *out, u32 n)

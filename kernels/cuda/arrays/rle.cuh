@@ -3,7 +3,7 @@
  *
  * A tile's state is the number of runs that begin in it and the position of the last start.  It writes the lengths of
  * the runs that *end* in it: the distances between starts.  No lengths are summed and no keys compared across tiles.
- *  Starts are 16-bit positions in the tile, written with their items two iterations later (feed.cuh).
+ * Starts are 16-bit positions in the tile, written with their items two iterations later (feed.cuh).
  *
  * Bytes per item: its size, read; per run: item + length (+ start).  Source: Merrill and Garland, 4.4, with (count,
  * position) in place of keyed sums.

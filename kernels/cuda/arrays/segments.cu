@@ -77,8 +77,6 @@ static __global__ void __launch_bounds__(THREADS) classify_kernel(const __grid_c
 	}
 }
 
-/* ---------------------------------------------------------------- memory */
-
 struct segments_layout
 {
 	size_t found, lists[GS_SEG_LARGE_CLASS], large, work, all;
@@ -127,8 +125,6 @@ gs_cuda_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, 
 {
 	return layout_of(engine, key, value_width, n, segments).all;
 }
-
-/* ---------------------------------------------------------------- the call */
 
 /* Sorts giant segments one by one, in the same memory. */
 static gs_status

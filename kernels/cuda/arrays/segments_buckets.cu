@@ -1,9 +1,7 @@
 /*
  * segments_buckets.cu: large segments of 4-byte keys: one pass by the leading digit, then sorts in shared memory
- * (bucket_sort.cu).
- *
- * A bucket is the keys of a segment with equal leading digit.  Whether the method pays is estimated from the longest
- * bucket and, for many keys, from a sample of keys that share a bin.
+ * (bucket_sort.cu).  A bucket is the keys of a segment with equal leading digit.  Whether the method pays is estimated
+ * from the longest bucket and, for many keys, from a sample of keys that share a bin.
  */
 #include "bucket_sort.cuh"
 #include "segments.cuh"
@@ -23,8 +21,6 @@ parts_of(const gs_segments_work &w)
 {
 	return {{w.parts[0], w.parts[1]}, w.found->parts};
 }
-
-/* ---------------------------------------------------------------- parts */
 
 /* Lists a segment's parts. */
 static __global__ void __launch_bounds__(GS_PART_BUCKETS)

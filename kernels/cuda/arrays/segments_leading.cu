@@ -4,7 +4,7 @@
  * The leading 24 bits separate nearly all of 2^20 random keys.  If a sample estimates that at most every fourth key
  * ties in them with another one of its segment without being equal, those digits suffice.  After their passes, which
  * are stable (or whose equal keys are indistinguishable), only groups with equal leading digits can be out of order.
- *  One read finds the positions where the order descends, and the block in whose part such a group begins sorts it by
+ * One read finds the positions where the order descends, and the block in whose part such a group begins sorts it by
  * insertion. Any other descent, in a group of more than GROUP keys or between groups, makes everything be sorted again.
  *
  * A block keeps its part of a tile in shared memory, with a margin on both sides that contains every group.  Other
@@ -112,8 +112,6 @@ gs_segments_leading(const gs_segments_found *known)
 	}
 	return 0;
 }
-
-/* ---------------------------------------------------------------- groups that are out of order */
 
 /* Sorts a group of n keys in shared memory and its values in device memory. */
 template <class K, class V>

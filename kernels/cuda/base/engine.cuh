@@ -46,9 +46,7 @@ void gs_sort_close(struct gs_cuda_engine *e);
 
 gs_status gs_cuda_status(cudaError_t error);
 
-/*
- * Device memory for work in the stream, cleared before others may get it.  From a pool, no call waits for the device.
- */
+/* Device memory for work in the stream, cleared before others get it.  From a pool, no call waits for the device. */
 gs_status gs_cuda_alloc_clean(gs_cuda_engine *engine, size_t bytes, void **block);
 void gs_cuda_free_clean(gs_cuda_engine *engine, void *block, size_t bytes);
 gs_status gs_cuda_blocks(gs_cuda_engine *engine, const void *function, int threads, size_t shared, int *blocks);

@@ -319,10 +319,7 @@ free_wait(gs_ring &ring, u32 n)
 #endif
 }
 
-/*
- * The loader: start(stage, tile) begins a tile's loads.  Takes each ticket an iteration ahead, so that nobody waits for
- * the counter.  With fewer tiles than all rings could hold, each block takes only its share, lest a few take all.
- */
+/* The loader: start(stage, tile) begins loads.  Takes tickets an iteration ahead, and of few tiles only its share. */
 template <int THREADS, class START>
 __device__ __forceinline__ void
 load_tiles(gs_ring &ring, const gs_sweep &sweep, START start)
@@ -407,10 +404,7 @@ find_prefixes(gs_ring &ring, FIND find)
 	}
 }
 
-/*
- * A kernel on the ring, with each warp in its role: block.start(stage, tile) in the loader, block.look_back_tiles() in
- * the look-back warps, block.take(iteration, tile, edges) and block.write(n, pending) in the workers.
- */
+/* A kernel on the ring, each warp in its role: block.start(), look_back_tiles(), or the workers' take() and write(). */
 template <class BLOCK, class PENDING>
 __device__ __forceinline__ void
 run_ring(BLOCK &block, gs_ring &ring, const gs_sweep &sweep)

@@ -471,7 +471,7 @@ publish_words(WORD *words, u32 tile, const gs_counts<WORD, COUNT> &count)
  *
  * The walk ends at a TOTAL, at the latest at `known`, this warp's previous tile, with inclusive prefix `total`; both
  * are updated.  light: little output.  reduce(t), the fallback, computes the state of tile t by the whole warp.
- *  (Reading a window in a function shared with reduce_fixed.cu slowed sweeps by up to a fifth.)
+ * (Reading a window in a function shared with reduce_fixed.cu slowed sweeps by up to a fifth.)
  */
 template <class STATE, class REDUCE>
 __device__ __forceinline__ STATE

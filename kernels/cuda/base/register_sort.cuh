@@ -1,9 +1,8 @@
 /*
  * register_sort.cuh: odd-even transposition sort of a thread's words in registers, for words that are nearly sorted
- * (order/buckets.cuh, arrays/bucket_sort.cu).
- *
- * Words of 64 bits must be below the bits of the greatest finite double, GS_WINDOW_LAST, so that they can be compared
- * as doubles.  Devices with a double-precision unit compare those in one instruction, on an otherwise idle unit.
+ * (order/buckets.cuh, arrays/bucket_sort.cu).  Words of 64 bits must be below the bits of the greatest finite double,
+ * GS_WINDOW_LAST, so that they can be compared as doubles.  Devices with a double-precision unit compare those in one
+ * instruction, on an otherwise idle unit.
  */
 #ifndef GS_CUDA_BASE_REGISTER_SORT_CUH
 #define GS_CUDA_BASE_REGISTER_SORT_CUH

@@ -67,9 +67,7 @@ struct encode_args
 	encode_digits digits;
 };
 
-/*
- * Encodes keys of any fields, one row per thread.  Keeps few fields in shared memory, as every row reads all of them.
- */
+/* Encodes keys of any fields, one row per thread.  Few fields are in shared memory, as every row reads all of them. */
 static __global__ void __launch_bounds__(ENCODE_THREADS) encode_kernel(const __grid_constant__ encode_args a)
 {
 	__shared__ gs_dev_field fields[SHARED_FIELDS];

@@ -29,8 +29,6 @@ gs_buckets_lead(u32 bits, u64 n, u32 most, u32 way)
 	return way >= 2 || all >= some + 2 || (all > some && widths[0] > GS_PLACE_BITS) ? lead : 0;
 }
 
-/* ---------------------------------------------------------------- fields of a key */
-
 enum gs_dev_kind
 {
 	GS_DEV_NULL,  /* one bit: is the column NULL? */

@@ -123,9 +123,7 @@ static __global__ void __launch_bounds__(256) string_stats_kernel(const __grid_c
 	}
 }
 
-/*
- * Marks the characters at each of the first positions behind the prefix, and all others.  Strings may have any length.
- */
+/* Marks the characters at each of the first positions behind the prefix, and all others, of strings of any length. */
 static __global__ void __launch_bounds__(256) mark_kernel(const __grid_constant__ string_stats_args a)
 {
 	__shared__ u8 seen[(GS_POSITIONS + 1) * 256], ends[GS_POSITIONS + 1];

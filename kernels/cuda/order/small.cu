@@ -131,9 +131,7 @@ small_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)
 		small_words(k.word, m, first, a.n);
 }
 
-/*
- * Makes statistics and keys of a column of at most 8 bytes in registers; false for keys that a NULL bit makes longer.
- */
+/* Makes statistics and keys of a column of at most 8 bytes in registers; false if a NULL bit makes keys longer. */
 template <int ITEMS>
 static __device__ __forceinline__ bool
 small_column_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)

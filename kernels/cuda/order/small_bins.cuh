@@ -13,8 +13,6 @@ places_of(int items)
 	return items > MOST_CLUSTERS ? items / MOST_CLUSTERS : 1;
 }
 
-/* ---------------------------------------------------------------- counts */
-
 /* Returns one of two counts that share a word. */
 static __device__ __forceinline__ u32
 half_of(u32 word, u32 bin)
@@ -119,8 +117,6 @@ begin_bins(small_shared &m, uint4 counts, u32 n, u32 from, u32 to)
 	__syncthreads();
 	return full;
 }
-
-/* ---------------------------------------------------------------- ranks */
 
 /* Loads the words of places [begin, end) into the window, which starts at place zero. */
 static __device__ __forceinline__ void

@@ -46,9 +46,7 @@ rank_in_warp(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask)
 	}
 }
 
-/*
- * Sums counters over warps, replaces each by those before it, broadcasts the sums.  Two, up to 8192, are added at once.
- */
+/* Sums counters over warps, replaces each by those before it, broadcasts sums.  Two, up to 8192, are added at once. */
 static __device__ __forceinline__ void
 sum_warps(small_shared &m, u32 mask, u32 blocks, u32 self)
 {

@@ -2,7 +2,7 @@
  * ties.cu: orders rows that tie in the bits sorted so far.
  *
  * The sorted words have bits of the key above a number that identifies the row.  A row without ties goes to its place.
- *  Small groups are sorted by comparing the rest of their keys: each row counts those before it.  Rows of larger groups
+ * Small groups are sorted by comparing the rest of their keys: each row counts those before it.  Rows of larger groups
  * are compacted (row, position, group) and sorted by (group, next bits of the key), repeatedly, until no group is large
  * or the keys have ended.  Before each round, strings advance past the common prefix of their group.
  *

@@ -19,9 +19,7 @@
 
 #define GS_KEY_BITS 8 /* limit for a digit of keys; row orders have wider ones */
 
-/*
- * Turns a column's integer into a key: ((x ^ mask) + plus & keep) >> shift, in its width.  Floats are encoded before.
- */
+/* Turns a column's integer to a key: ((x ^ mask) + plus & keep) >> shift, in its width.  Floats are encoded before. */
 struct gs_transform
 {
 	u64 mask, plus, keep;

@@ -1,6 +1,5 @@
 /*
  * block.cuh: the block of a digit pass: its shared memory, and the steps common to order_pass.cuh and array_pass.cuh.
- *
  * A thread owns one digit, or two neighbouring ones: its bins.  Groups of threads each sum the counters of some warps;
  * the first group then sums the groups.
  */
@@ -242,9 +241,7 @@ template <class P> struct radix_block
 		return start;
 	}
 
-	/*
-	 * Returns the place in the tile of the lane's word of this digit, behind those of earlier warps, items and lanes.
-	 */
+	/* Returns the place in the tile of a lane's word of this digit, behind those of earlier warps, items and lanes. */
 	__device__ __forceinline__ u32
 	rank(u32 digit) const
 	{

@@ -1,14 +1,11 @@
 /*
- * radix.cu: a radix sort as a sequence of passes: chooses digits, kernels and buffers.
- *
- * Digits have at most 9 bits, or 10 if that saves a pass, and are as even as possible.  They are counted where the keys
- * are first read, or by a read of their own.  Passes before the last alternate between two buffers.
+ * radix.cu: a radix sort as a sequence of passes: chooses digits, kernels and buffers.  Digits have at most 9 bits, or
+ * 10 if that saves a pass, and are as even as possible.  They are counted where the keys are first read, or by a read
+ * of their own.  Passes before the last alternate between two buffers.
  */
 #include "radix.cuh"
 
 #include <cstring>
-
-/* ---------------------------------------------------------------- passes */
 
 /* Returns the widest digits of row orders for which this device has kernels. */
 u32

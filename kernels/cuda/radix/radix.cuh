@@ -41,10 +41,7 @@ struct gs_radix_sort
 	u32 passes;			 /* out */
 };
 
-/*
- * Splits a key into digits of at most `most` bits, widest first, and returns their number.  Digits have more than
- * GS_PLACE_BITS only if that saves one.
- */
+/* Splits a key into digits of up to `most` bits, above GS_PLACE_BITS to save one, widest first; returns how many. */
 __host__ __device__ static inline u32
 gs_radix_digits(u32 bits, u32 most, u32 *widths)
 {

@@ -1,10 +1,8 @@
 /*
- * positions.cu: positions of the set bits.
- *
- * Counts the bits of each group of 32,768, computes prefix sums in one block, then writes each group's positions. The
- * bits are read twice and only the result is written; no block waits for another.  (Making all positions and selecting
- * some read and wrote 4 more bytes per position, and had no fallback.)  A warp takes 32 words of 32 bits one at a time:
- * its lanes write the positions of one word next to each other.
+ * positions.cu: positions of the set bits.  Counts the bits of each group of 32,768, computes prefix sums in one block,
+ * then writes each group's positions. The bits are read twice and only the result is written; no block waits for
+ * another.  (Making all positions and selecting some read and wrote 4 more bytes per position, and had no fallback.)  A
+ * warp takes 32 words of 32 bits one at a time: its lanes write the positions of one word next to each other.
  */
 #include "scan_ops.cuh"
 #include "../base/compact.cuh"

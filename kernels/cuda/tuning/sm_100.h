@@ -6,16 +6,11 @@
 
 #include "sm_90.h"
 
-/* The row: a copy of another one with changes. */
-constexpr gs_tuning
-gs_make_sm_100()
-{
+constexpr gs_tuning gs_sm_100 = [] {
 	gs_tuning t = gs_sm_90;
 
 	t.arch = 100;
 	return t;
-}
-
-constexpr gs_tuning gs_sm_100 = gs_make_sm_100();
+}();
 
 #endif
