@@ -1,6 +1,5 @@
 /*
- * order.c: makes the row order of a key.  Each row becomes a 64-bit word: leading bits of the key above the row number.
- * The words are sorted, and rows that tie in those bits are refined.
+ * order.c: makes the row order of a key.  Words of leading bits above the row number are sorted, then ties refined.
  */
 #include "cpu.h"
 
@@ -35,10 +34,7 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
 	order->facts.input = order->step.nparts == 0 ? GS_ASCENDING : GS_UNORDERED;
 }
 
-/*
- * Excludes outliers.  If a few extreme values make a column's codes too long for the words, a sample gives the usual
- * range: usual codes are stored completely, and the others sort as two groups of ties, at both ends.
- */
+/* Excludes outliers, as a sample shows usual codes that words hold.  The others sort as ties, at both ends. */
 static void
 find_usual_codes(gs_order *order)
 {
@@ -156,10 +152,7 @@ compare_rest(gs_order *order)
 	return GS_OK;
 }
 
-/*
- * Fills in the words.  Packs a block aside before writing its words, so the words may overwrite a column of 8-byte
- * values.  Also finds out whether the rows came in order.
- */
+/* Fills in the words, which may overwrite a column of 8-byte values.  Finds out whether the rows are in order. */
 gs_status
 gs_order_pack(gs_order *order)
 {
@@ -197,10 +190,7 @@ gs_order_already_sorted(const gs_order *order)
 		(order->facts.input == GS_ASCENDING && (order->complete || order->ascends));
 }
 
-/*
- * Tests whether the order left every row in place, or exactly reversed all of them.  Equal rows keep their order, so
- * only strictly descending rows can be reversed.
- */
+/* Tests whether the order left every row in place or reversed all, which must strictly descend. */
 static gs_status
 rows_in_place(const gs_order *order, bool reversed, bool *in_place)
 {

@@ -1,9 +1,8 @@
 /*
- * clients.c: the list of connections, their watchdog, and the division of pinned host memory among their rings.
- *
- * A ring is granted if all rings fit, a session has at most a quarter of pinned memory, and a role at most three times
- * what would remain free.  The last two do not apply to the first two rings, the number that a merge join needs.
- * Before a ring is refused, idle ones are reclaimed: the session's own, then the longest idle.
+ * clients.c: the list of connections, their watchdog, and the division of pinned host memory among their rings.  A ring
+ * is granted if all rings fit, a session has at most a quarter of pinned memory, and a role at most three times what
+ * would remain free.  The last two do not apply to the first two rings, the number that a merge join needs. Before a
+ * ring is refused, idle ones are reclaimed: the session's own, then the longest idle.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
