@@ -40,9 +40,7 @@ canonical(gs_type type, const void *p)
 	return type == GS_F32 ? gs_float_order32((uint32_t) x, true) : (type == GS_F64 ? gs_float_order64(x, true) : x);
 }
 
-/*
- * Computes the run starts of floats, 16-byte items and partial groups.
- */
+/* Computes the run starts of floats, 16-byte items and partial groups. */
 static uint64_t
 begins_slowly(gs_type type, const char *from, uint32_t n, const void *left)
 {
@@ -177,9 +175,7 @@ gs_in_range(const gs_select_loops *loops, gs_type type, const gs_interval *in, c
 	return loops->range[gs_log_width(type)](from, rule);
 }
 
-/*
- * Returns the flags of up to 64 items, given as bits or bytes.
- */
+/* Returns the flags of up to 64 items, given as bits or bytes. */
 static uint64_t
 flags_of(const gs_select_loops *loops, const gs_filter *filter, uint64_t first, uint32_t n)
 {
@@ -194,10 +190,7 @@ flags_of(const gs_select_loops *loops, const gs_filter *filter, uint64_t first, 
 	return loops->bytes(flags);
 }
 
-/*
- * Packs the last, partial group item by item: those of mask to out, the others, if wanted, to rest.  Returns the number
- * kept.
- */
+/* Packs the last group item by item: mask's to out, the others to rest, if wanted.  Returns the number kept. */
 static uint64_t
 keep_last(char *out, char *rest, const char *from, uint32_t n, size_t width, uint64_t mask)
 {
@@ -214,10 +207,7 @@ keep_last(char *out, char *rest, const char *from, uint32_t n, size_t width, uin
 	return kept;
 }
 
-/*
- * Implements all three calls.  In place works because a group is read before it is written, and output never overtakes
- * input.
- */
+/* Implements all three calls.  A group is read before output, which never overtakes input, overwrites it. */
 gs_status
 gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
 {

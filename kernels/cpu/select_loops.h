@@ -1,8 +1,7 @@
 /*
- * select_loops.h: masks and packing for one instruction set.  Included by select.c twice, plain and for AVX-512.
- *
- * Items are handled in groups of 64: the caller's rule gives a mask of 64 bits, and the items of set bits are packed to
- * the front of the output.  Both steps read ahead of what they write, so output may overlap input.
+ * select_loops.h: masks and packing for one instruction set.  Included by select.c twice, plain and for AVX-512.  Items
+ * are handled in groups of 64: the caller's rule gives a mask of 64 bits, and the items of set bits are packed to the
+ * front of the output.  Both steps read ahead of what they write, so output may overlap input.
  */
 
 /* ---- masks */
@@ -59,10 +58,7 @@ RANGE(uint64_t, 8, _mm512_set1_epi64, , , _mm512_sub_epi64, _mm512_cmple_epu64_m
 #undef RANGE
 #undef RANGE_BODY
 
-/*
- * Bit i: item i differs from its predecessor; before is the predecessor of the group.  In place, the item in front of
- * the group may have been overwritten, so its memory may be read but is not used.
- */
+/* Bit i: item i differs from its predecessor; before is that of the group, whose memory may be overwritten. */
 #ifdef AVX512
 #define DIFFER(T, BYTES, CMPNEQ)                                                                                       \
 	TARGET static uint64_t NAME(mask_differ##BYTES)(const void *from, T before)                                        \

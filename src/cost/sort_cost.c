@@ -1,14 +1,12 @@
 /*
  * sort_cost.c: the cost of gpusort's sorts, in the planner's units, and paths at that cost.
  *
- * The model is linear, with the constants of base/costs.h.  Reading, keeping and returning a row costs
- * gpusort.cpu_row_cost, and each eight bytes of key add KEY_COST of it.  Above the memory limit, all rows are written
- * and read once.  The server's model is 2 cpu_operator_cost N log2 N.  Comparisons of keys without an exact encoding
- * cost what the server charges.  That is too little for strings, but equally so for both sorts.
+ * The model is linear, with the constants of base/costs.h: a row, and each eight bytes of its key.  Above the memory
+ * limit, all rows are written and read once.  The server's model is 2 cpu_operator_cost N log2 N.  Comparisons of keys
+ * without an exact encoding cost what the server charges: too little for strings, but equally so for both sorts.
  *
- * Below a Gather Merge each participant sorts its rows within its own memory limit, and sends them to the leader in
- * sorted blocks.  Taking a row from its block, comparing and returning it costs MERGE_ROW_COST of gpusort.cpu_row_cost.
- * A block costs what the server charges for a tuple.
+ * Below a Gather Merge each participant sorts within its own memory limit, and sends sorted blocks to the leader, which
+ * cost what the server charges for a tuple, and MERGE_ROW_COST of gpusort.cpu_row_cost a row.
  */
 #include "postgres.h"
 
@@ -188,10 +186,7 @@ our_cost(double rows, int width, const PathSortKeys *keys)
 	return cost;
 }
 
-/*
- * Returns true if a query reads foreign tables.  Foreign servers may sort as fast as gpusort, and in parallel, which
- * their costs do not reflect.  A local sort by gpusort must not win over a foreign sort.
- */
+/* Returns true if a query reads foreign tables.  Foreign servers may sort faster than their costs say. */
 static bool
 reads_foreign_tables(PlannerInfo *root)
 {
@@ -359,10 +354,9 @@ groups_are_guessed(PlannerInfo *root, const AggPath *agg)
 }
 
 /*
- * For rows grouped by several columns, the server assumes at most a tenth as many groups, however many values each
- * column has.  This holds for correlated columns.  With independent columns there may be nearly as many groups as rows,
- * and partial aggregates hash, sort and send them to no avail.  Only extended statistics could tell, so half of that
- * cost is added: a sorted aggregate of all rows, which does not have this risk, wins if it costs little more.
+ * The server assumes at most a tenth as many groups as rows for several columns, which holds if they are correlated.
+ * With independent columns there may be nearly as many, and partial aggregates hash, sort and send them to no avail.
+ * Half of that cost is added: a sorted aggregate of all rows, without this risk, wins if it costs little more.
  */
 Cost
 merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
@@ -385,9 +379,7 @@ merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
 	return Max(more, 0) * (sort_row_cost(nkeys) + here * merge->num_workers) / 2;
 }
 
-/*
- * Returns half of the additional cost of a hashed aggregate if its columns are independent.  Its table may go to disk.
- */
+/* Returns half of the additional cost of a hashed aggregate of independent columns.  Its table may go to disk. */
 static Cost
 hash_doubt(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
 {
@@ -414,10 +406,7 @@ is_read_by_page(const Path *path)
 	return computed == 0 && path->pathtype == T_SeqScan && path->parent->baserestrictinfo == NIL;
 }
 
-/*
- * Returns the cost that the server leaves out.  It charges one operator per key for finding a row's group.  Measured,
- * that and the row's way through the executor take longer than a sort by gpusort that reads by the page.
- */
+/* Returns the cost that the server leaves out: it charges an operator per key for finding a row's group. */
 static Cost
 hash_surplus(const AggPath *hashed)
 {

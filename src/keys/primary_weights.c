@@ -99,9 +99,7 @@ is_prefix(const CharacterWeight *a, const CharacterWeight *b)
 	return a->len < b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/*
- * Ranks weights by the number of characters below them.  Returns false if ranks would not order strings as weights do.
- */
+/* Ranks weights by the number of characters below them; false if ranks would not order strings as weights do. */
 static bool
 rank_weights(PrimaryWeights *primary)
 {
@@ -195,10 +193,7 @@ primary_short_key(PrimaryWeights *primary, const char *string, Size len, uint8 *
 	return (int) (out - to);
 }
 
-/*
- * Builds a key from the weights of a string's characters.  Returns false, with nothing appended, for other characters
- * and contractions.
- */
+/* Builds a key from the weights of a string's characters; false, with nothing appended, for others and contractions. */
 static bool
 append_weights(PrimaryWeights *primary, const char *string, Size len, StringInfo buffer)
 {
@@ -223,10 +218,7 @@ append_weights(PrimaryWeights *primary, const char *string, Size len, StringInfo
 	return true;
 }
 
-/*
- * Returns the length of the part of a long string to make a key from: at least the given bytes, ending if possible
- * between two characters that form no contraction.
- */
+/* Returns the length of a long string's part for a key: at least bytes, if possible not within a contraction. */
 static Size
 part_length(PrimaryWeights *primary, const char *string, Size len, Size least)
 {

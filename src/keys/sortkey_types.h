@@ -29,10 +29,7 @@ extern KeyResult encode_name(SortKey *key, Datum value, KeyColumn *column, uint3
 /* Switches a key of strings to leading bytes. */
 extern KeyResult take_leading(SortKey *key);
 
-/*
- * Returns the form of strings of an operator family's type: TEXTOID, BPCHAROID or NAMEOID; InvalidOid if they are not
- * strings.
- */
+/* Returns the form of an operator family's strings: TEXTOID, BPCHAROID or NAMEOID; InvalidOid for others. */
 extern Oid	string_form(Oid opfamily, Oid opcintype);
 
 /* sortkey_bit.c, sortkey_enum.c, sortkey_net.c, sortkey_numeric.c */
@@ -69,9 +66,7 @@ set_form(SortKey *key, gs_type type, KeyEncoder encode)
 	key->encode = encode;
 }
 
-/*
- * Switches a key to its next form.  The caller encodes its rows again, so a key must widen only a few times.
- */
+/* Switches a key to its next form.  The caller encodes its rows again, so a key must widen only a few times. */
 static inline KeyResult
 widen(SortKey *key, gs_type type, KeyEncoder encode)
 {
