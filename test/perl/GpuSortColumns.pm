@@ -63,7 +63,7 @@ END $$;
 CREATE FUNCTION compare.used(plan jsonb, OUT used text, OUT reason text, OUT heap bigint, OUT young bigint) LANGUAGE sql AS $$
 SELECT CASE WHEN count(*) = 0 THEN 'none'
 	WHEN bool_and((n #>> '{Plans,0,Actual Loops}')::float8 = 0) THEN 'columns' ELSE 'child' END,
-	max(n ->> 'Fallback'), sum((n ->> 'Pages From Table')::int8), sum((n ->> 'Young Pages')::int8)
+	max(substring(n ->> 'Columns' FROM '\((.*)\)')), sum((n ->> 'Pages From Table')::int8), sum((n ->> 'Young Pages')::int8)
 FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuColumns")') n
 WHERE (n ->> 'Actual Loops')::float8 > 0
 $$;
