@@ -2,6 +2,7 @@
  * columns.c: the public calls on columns in segments.  Each checks its arguments and calls the engine's operation.
  */
 #include "arguments.h"
+#include "gs_steps.h"
 #include "rows.h"
 
 /* Returns true if the list of columns has types and aligned arrays, and every span names a segment. */
@@ -40,4 +41,35 @@ gs_check(gs_engine *engine, const gs_held_rows *rows, uint64_t *out, void *temp,
 		!temp_valid(temp, temp_bytes, gs_check_temp_bytes(engine, rows)))
 		return GS_INVALID;
 	return engine->ops->rows->check(engine, rows, out, temp);
+}
+
+/* Returns true if the rows' columns are the source of a list of steps. */
+static bool
+source_of(const gs_held_rows *rows, const gs_steps *steps)
+{
+	if (rows->ncolumns != steps->ncolumns)
+		return false;
+	for (uint32_t c = 0; c < rows->ncolumns; c++)
+		if ((uint32_t) rows->types[c] != steps->types[c])
+			return false;
+	return true;
+}
+
+size_t
+gs_reduce_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps)
+{
+	if (engine == NULL || engine->ops->rows == NULL || engine->ops->rows->reduce_rows_temp_bytes == NULL)
+		return 0;
+	return engine->ops->rows->reduce_rows_temp_bytes(rows, steps);
+}
+
+gs_status
+gs_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps, gs_reduced *out, void *temp,
+			   size_t temp_bytes)
+{
+	if (engine == NULL || engine->ops->rows == NULL || engine->ops->rows->reduce_rows == NULL || rows == NULL ||
+		steps == NULL || !array_valid(out, 8) || !rows_valid(rows) || !source_of(rows, steps) ||
+		!temp_valid(temp, temp_bytes, gs_reduce_temp_bytes(engine, rows, steps)))
+		return GS_INVALID;
+	return engine->ops->rows->reduce_rows(engine, rows, steps, out, temp);
 }

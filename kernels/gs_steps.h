@@ -9,9 +9,10 @@
  *   FILTER   rows                      those rows for which every term is true
  *   GROUP    rows                      a gs_reduced for each aggregate
  *
- * Values are numbers: integers of 16 to 128 bits with a sign, or doubles.  Columns of GS_U8, GS_U16 and GS_U32 are
- * integers of 32 and 64 bits, those of GS_U128 are integers of 128 bits with a sign, those of GS_F32 and GS_F64 are
- * doubles.
+ * Values are numbers: integers of 16 to 128 bits with a sign, or doubles.  Columns of GS_U8 and GS_U16 are integers of
+ * 32 bits, those of GS_U32 of 64, those of GS_U64 of 128; those of GS_U128 are integers of 128 bits with a sign; those of
+ * GS_F32 and GS_F64 are doubles.  Constants and code lie in the step that refers to them, behind its terms or
+ * aggregates.
  */
 #ifndef GS_STEPS_H
 #define GS_STEPS_H
@@ -26,13 +27,15 @@ extern "C" {
 #define GS_STEPS_MAX_BYTES 65536u
 #define GS_STEPS_MAX_COLUMNS 64u
 #define GS_STEPS_MAX_AGGREGATES 64u
-#define GS_STEPS_MAX_DEPTH 8u /* values on an expression's stack */
+#define GS_STEPS_MAX_TERMS 64u
+#define GS_STEPS_MAX_CODE 64u  /* instructions of an expression */
+#define GS_STEPS_MAX_DEPTH 8u /* values on its stack */
 
 typedef struct gs_steps
 {
 	uint32_t magic; /* GS_STEPS_MAGIC */
 	uint32_t bytes; /* of all */
-	uint32_t ncolumns;
+	uint32_t ncolumns; /* 1 to GS_STEPS_MAX_COLUMNS */
 	uint32_t nsteps;
 	uint32_t first;	  /* offset of the first step; each follows the one before */
 	uint32_t zero;
@@ -112,7 +115,7 @@ typedef enum gs_code
 typedef struct gs_instruction
 {
 	uint8_t code;	/* gs_code */
-	uint8_t result; /* gs_number of what is pushed */
+	uint8_t result; /* gs_number of what is pushed; of a column or constant, one that holds all its values */
 	uint16_t zero;
 	uint32_t operand; /* a column, or the offset of a gs_constant */
 } gs_instruction;
@@ -147,7 +150,7 @@ typedef struct gs_reduced
 	uint32_t zero;
 } gs_reduced;
 
-#define GS_REDUCED_ZEROS 1u /* MIN and MAX of doubles: zeros of both signs were among the values */
+#define GS_REDUCED_ZEROS 1u /* MIN and MAX of doubles: the value is a zero, and there were zeros of both signs */
 
 /* Returns GS_OK if a list of at most available bytes follows every rule above.  The list must not change meanwhile. */
 gs_status gs_steps_check(const gs_steps *steps, size_t available);

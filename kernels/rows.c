@@ -90,7 +90,7 @@ gs_compare_of(gs_engine *engine, const gs_source *source, uint64_t n, gs_compari
 			  size_t value_bytes, uint64_t *bits)
 {
 	gs_filter filter = {.by = GS_BY_VALUE, .comparison = comparison, .value = value};
-	gs_constant constant = {.comparison = comparison, .bytes = value, .length = value_bytes};
+	gs_comparand constant = {.comparison = comparison, .bytes = value, .length = value_bytes};
 
 	if (source->type != GS_BYTES && !gs_interval_of(source->type, &filter, &constant.interval))
 		return GS_INVALID;

@@ -26,14 +26,17 @@ typedef struct gs_source
 	bool wide; /* offsets have 64 bits */
 } gs_source;
 
+struct gs_steps;
+struct gs_reduced;
+
 /* A comparison with a constant: an interval, or bytes in the engine's memory. */
-typedef struct gs_constant
+typedef struct gs_comparand
 {
 	gs_interval interval;
 	gs_comparison comparison;
 	const uint8_t *bytes;
 	uint64_t length;
-} gs_constant;
+} gs_comparand;
 
 /* Returns true if a comparison holds.  sign is the sign of the first value compared with the second. */
 GS_BOTH bool
@@ -61,7 +64,7 @@ struct gs_row_ops
 	/* first: overwrites the bitmap; otherwise ORs into it */
 	gs_status (*heads)(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, bool first,
 					   uint64_t *bits);
-	gs_status (*compare)(gs_engine *engine, const gs_source *source, uint64_t n, const gs_constant *constant,
+	gs_status (*compare)(gs_engine *engine, const gs_source *source, uint64_t n, const gs_comparand *constant,
 						 uint64_t *bits);
 	gs_status (*positions)(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count,
 						   void *temp);
@@ -74,6 +77,9 @@ struct gs_row_ops
 						   uint64_t n, uint64_t *count);
 	size_t (*check_temp_bytes)(const gs_held_rows *rows);
 	gs_status (*check)(gs_engine *engine, const gs_held_rows *rows, uint64_t *out, void *temp);
+	size_t (*reduce_rows_temp_bytes)(const gs_held_rows *rows, const struct gs_steps *steps);
+	gs_status (*reduce_rows)(gs_engine *engine, const gs_held_rows *rows, const struct gs_steps *steps,
+							 struct gs_reduced *out, void *temp);
 };
 
 /* scan.c: converts a comparison to an interval; returns false if it is not one. */

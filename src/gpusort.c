@@ -9,6 +9,7 @@
 #include "src/append/append_node.h"
 #include "src/base/guc.h"
 #include "src/base/keptmem.h"
+#include "src/columns/columns_node.h"
 #include "src/columns/shared.h"
 #include "src/nodes/limits.h"
 #include "src/core/node.h"
@@ -42,6 +43,7 @@ _PG_init(void)
 	register_node(&gpuunpack_node);
 	register_node(&share_node);
 	register_node(&gpumergeappend_node);
+	register_node(&columns_node);
 	gpusort_limits_init();
 	gpusort_plan_init();
 	statefile_init();

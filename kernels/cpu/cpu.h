@@ -296,23 +296,23 @@ typedef struct gs_part
 } gs_part;
 
 /* The bits of the key that one sort covers. */
-typedef struct gs_step
+typedef struct gs_key_step
 {
 	uint32_t nparts;
 	uint32_t bits;
 	gs_place end;
 	bool open;		   /* the last part is a string that may continue; its end depends on the row */
 	gs_part parts[66]; /* of at least one bit each, except for one with an alphabet */
-} gs_step;
+} gs_key_step;
 
 gs_status gs_key_make(gs_key *key, const gs_table *table, uint32_t row_bits);
 void gs_key_release(gs_key *key);
 size_t gs_key_bytes(const gs_table *table);
 uint32_t gs_table_key_bits(const gs_table *table, bool *strings);
-void gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uint32_t room, gs_step *step);
-bool gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uint64_t *words);
-void gs_step_gather(const gs_step *step, uint64_t *words, size_t n, uint32_t row_bits);
-gs_place gs_step_end(const gs_step *step, uint64_t row);
+void gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uint32_t room, gs_key_step *step);
+bool gs_step_rows(const gs_key *key, const gs_key_step *step, uint64_t row, size_t n, uint64_t *words);
+void gs_step_gather(const gs_key_step *step, uint64_t *words, size_t n, uint32_t row_bits);
+gs_place gs_step_end(const gs_key_step *step, uint64_t row);
 uint64_t gs_field_code(const gs_field *field, uint64_t row);
 
 /* Returns a row's string; NULL is empty. */
@@ -395,7 +395,7 @@ typedef struct gs_order
 	gs_sorter sorter;
 	uint64_t rows;
 	uint32_t row_bits;
-	gs_step step;	 /* the first step */
+	gs_key_step step;	 /* the first step */
 	bool complete;	 /* the first step covers the whole key */
 	/*
 	 * codes from usual_from on, at most usual_span more, are stored plus 1; 0 and usual_span + 2 stand for all others

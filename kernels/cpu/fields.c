@@ -178,7 +178,7 @@ gs_key_release(gs_key *key)
  * Adds as many characters of a string as fit; returns false if none does.
  */
 static bool
-add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, uint32_t room, gs_step *step)
+add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, uint32_t room, gs_key_step *step)
 {
 	const gs_cpu_column *column = field->column;
 	gs_part *part = &step->parts[step->nparts];
@@ -222,7 +222,7 @@ add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, 
  * Adds as many bits of a field as fit.
  */
 static void
-add_value(const gs_field *field, gs_place *place, uint32_t room, gs_step *step)
+add_value(const gs_field *field, gs_place *place, uint32_t room, gs_key_step *step)
 {
 	gs_part *part = &step->parts[step->nparts++];
 	uint32_t left = field->bits - (uint32_t) place->at;
@@ -242,7 +242,7 @@ add_value(const gs_field *field, gs_place *place, uint32_t room, gs_step *step)
  * Chooses the bits of the next step: as many as fit, from a place on.
  */
 void
-gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uint32_t room, gs_step *step)
+gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uint32_t room, gs_key_step *step)
 {
 	step->nparts = step->bits = 0;
 	step->open = false;
@@ -262,7 +262,7 @@ gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uin
  * Returns the place up to which a step has sorted a row.  It is valid for all rows that compared equal.
  */
 gs_place
-gs_step_end(const gs_step *step, uint64_t row)
+gs_step_end(const gs_key_step *step, uint64_t row)
 {
 	const gs_part *part = &step->parts[step->nparts - 1];
 	uint64_t length;
@@ -321,7 +321,7 @@ patch_nulls(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
  * Computes the step's bits of up to GS_BLOCK_ROWS consecutive rows.  Returns false if an alphabet lacks a character.
  */
 bool
-gs_step_rows(const gs_key *key, const gs_step *step, uint64_t row, size_t n, uint64_t *words)
+gs_step_rows(const gs_key *key, const gs_key_step *step, uint64_t row, size_t n, uint64_t *words)
 {
 	bool known = true;
 
@@ -372,7 +372,7 @@ gather_part(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words
  * Computes the step's bits of scattered rows, replacing the bits above the row numbers.
  */
 void
-gs_step_gather(const gs_step *step, uint64_t *words, size_t n, uint32_t row_bits)
+gs_step_gather(const gs_key_step *step, uint64_t *words, size_t n, uint32_t row_bits)
 {
 	uint32_t rows[GS_BLOCK_ROWS];
 	uint64_t keys[GS_BLOCK_ROWS];

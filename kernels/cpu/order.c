@@ -73,7 +73,7 @@ find_usual_codes(gs_order *order)
 	order->clipped = true;
 	order->usual_from = least;
 	order->usual_span = most - least;
-	order->step = (gs_step){
+	order->step = (gs_key_step){
 		.nparts = 1, .parts[0] = {.field = field, .pack = field->pack, .null_part = field->null_code},
 		.bits = bits, .end = {1, 0}};
 	order->step.parts[0].pack.bits = (uint8_t) field->bits;

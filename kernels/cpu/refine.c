@@ -154,7 +154,7 @@ look_ahead(const gs_order *order, const gs_field *field, uint64_t depth, const u
  * Handles a group found by a scan: small ones at once, larger ones recursively except for the largest.
  */
 static gs_status
-handle_group(gs_order *order, const gs_step *step, group g, group *largest, uint32_t round)
+handle_group(gs_order *order, const gs_key_step *step, group g, group *largest, uint32_t round)
 {
 	uint64_t row = order->words[g.start] & gs_mask(order->row_bits);
 	group smaller = g;
@@ -175,7 +175,7 @@ handle_group(gs_order *order, const gs_step *step, group g, group *largest, uint
  * Finds groups of equal bits among sorted words and refines them, except for the largest, which the caller handles.
  */
 static gs_status
-scan_groups(gs_order *order, const gs_step *step, group range, group *largest, uint32_t round)
+scan_groups(gs_order *order, const gs_key_step *step, group range, group *largest, uint32_t round)
 {
 	const uint64_t *words = order->words + range.start;
 	const gs_part *last = &step->parts[step->nparts - 1];
@@ -328,7 +328,7 @@ words_rise(const uint64_t *words, size_t n)
  * Chooses the next bits of a group's keys, with an alphabet of its own if the group is large.
  */
 static gs_status
-next_step(gs_order *order, group *g, gs_step *step)
+next_step(gs_order *order, group *g, gs_key_step *step)
 {
 	const gs_key *key = order->key;
 	gs_alphabet *alphabet = NULL;
@@ -347,7 +347,7 @@ next_step(gs_order *order, group *g, gs_step *step)
  * Sorts a group by a step.
  */
 static gs_status
-sort_group(gs_order *order, const group *g, const gs_step *step)
+sort_group(gs_order *order, const group *g, const gs_key_step *step)
 {
 	uint64_t *words = order->words + g->start, *other = order->other + g->start;
 	uint32_t low = order->row_bits;
@@ -372,7 +372,7 @@ sort_group(gs_order *order, const group *g, const gs_step *step)
 static gs_status
 refine_group(gs_order *order, group g, uint32_t round)
 {
-	gs_step step;
+	gs_key_step step;
 
 	for (; g.n > 0; round++)
 	{

@@ -160,7 +160,7 @@ cpu_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uin
 
 /* Bit j: the string of row i + j satisfies the comparison. */
 static uint64_t
-compare_strings(const gs_source *source, uint64_t i, uint32_t n, const gs_constant *constant)
+compare_strings(const gs_source *source, uint64_t i, uint32_t n, const gs_comparand *constant)
 {
 	uint64_t m = 0;
 
@@ -198,7 +198,7 @@ compare_halves(const gs_source *source, uint64_t i, uint32_t n, const gs_interva
 
 /* Implements gs_compare, 64 rows at a time.  NULL satisfies no comparison. */
 static gs_status
-cpu_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_constant *constant, uint64_t *bits)
+cpu_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_comparand *constant, uint64_t *bits)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 	const gs_select_loops *loops = gs_select_loops_choose(cpu);
@@ -443,4 +443,6 @@ const struct gs_row_ops gs_cpu_row_ops = {
 	.overflows = cpu_overflows,
 	.check_temp_bytes = gs_cpu_check_temp_bytes,
 	.check = gs_cpu_check,
+	.reduce_rows_temp_bytes = gs_cpu_reduce_rows_temp_bytes,
+	.reduce_rows = gs_cpu_reduce_rows,
 };

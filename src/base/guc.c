@@ -36,6 +36,7 @@ int			gpusort_columns = COLUMNS_ON;
 int			gpusort_columns_memory = 0;
 int			gpusort_columns_device_memory = 0;
 int			gpusort_columns_threads = 0;
+bool		gpusort_columns_float_sums = true;
 
 static const struct config_enum_entry columns_options[] = {
 	{"on", COLUMNS_ON, false},
@@ -252,6 +253,10 @@ define_columns_settings(void)
 							"Threads that answer queries from columns in the host's memory, for all sessions.",
 							"0 means one for each core that the server may use.",
 							&gpusort_columns_threads, 0, 0, GSD_MAX_THREADS, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.columns_float_sums",
+							 "Answers sum and avg of double precision from columns.",
+							 "Their values are then added in another order, as by PostgreSQL's parallel workers.",
+							 &gpusort_columns_float_sums, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 }
 
 void

@@ -27,6 +27,7 @@ extern int	gpusort_columns;
 extern int	gpusort_columns_memory;
 extern int	gpusort_columns_device_memory;
 extern int	gpusort_columns_threads;
+extern bool gpusort_columns_float_sums;
 
 typedef enum EngineChoice
 {

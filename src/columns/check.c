@@ -151,7 +151,7 @@ hash_other_row(Check *check, HeapTuple tuple)
 }
 
 /* Adds a page of the table. */
-static void
+static bool
 take_rows(const HeapPageRows *rows, void *arg)
 {
 	Check	   *check = arg;
@@ -172,6 +172,7 @@ take_rows(const HeapPageRows *rows, void *arg)
 	}
 	hash_rows(check, nread);
 	check->rows += (uint64) rows->count;
+	return true;
 }
 
 /* Returns the columns' indexes in a held table, or NULL. */

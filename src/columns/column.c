@@ -61,6 +61,19 @@ typmod_digits(int32 typmod)
 	return (((typmod - (int32) VARHDRSZ) >> 16) & 0xffff) - Min(typmod_scale(typmod), 0);
 }
 
+int
+column_scale(const ColumnDescription *column)
+{
+	return column->form == COLUMN_AS_IS ? 0 : Max(typmod_scale(column->typmod), 0);
+}
+
+int
+column_digits(const ColumnDescription *column)
+{
+	/* with a negative scale the held integers have the zeros before the point */
+	return typmod_digits(column->typmod);
+}
+
 /* Chooses the form of a numeric column.  Returns NULL, or why it cannot be held. */
 static const char *
 describe_numeric(int32 typmod, ColumnDescription *column)

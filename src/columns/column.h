@@ -42,6 +42,12 @@ extern const char *column_describe(Relation rel, AttrNumber number, bool own_cha
 /* Describes a column of no table; length 0: by its type and typmod alone. */
 extern const char *column_describe_type(Oid type, int32 typmod, ColumnDescription *column);
 
+/* Decimals of a numeric column's held integers; 0 for other types. */
+extern int	column_scale(const ColumnDescription *column);
+
+/* Decimal digits that these integers may have. */
+extern int	column_digits(const ColumnDescription *column);
+
 /*
  * Converts a datum to its held form, of gs_type_width(column->gs) bytes at out.  Returns false if the value cannot be
  * held (numeric: NaN, too large, another display scale than the typmod's); its page then comes from the table.

@@ -74,22 +74,23 @@ collect_visible(Relation rel, Snapshot snapshot, Buffer buffer, HeapPageRows *ro
 	rows->count = count;
 }
 
-bool
-heap_page_rows(Relation rel, Snapshot snapshot, BlockNumber block, BufferAccessStrategy strategy, HeapRowsTaker take,
-			   void *arg)
+/* Hands a page's visible rows to take, and counts it if it is in use.  Returns false if no more are wanted. */
+static bool
+take_page(Relation rel, Snapshot snapshot, BlockNumber block, BufferAccessStrategy strategy, HeapRowsTaker take,
+		  void *arg, BlockNumber *used)
 {
 	Buffer		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
 	HeapPageRows rows;
-	bool		used;
+	bool		more;
 
 	rows.block = block;
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	used = !PageIsNew(BufferGetPage(buffer));
+	*used += !PageIsNew(BufferGetPage(buffer));
 	collect_visible(rel, snapshot, buffer, &rows);
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-	take(&rows, arg);
+	more = take(&rows, arg);
 	ReleaseBuffer(buffer);
-	return used;
+	return more;
 }
 
 BlockNumber
@@ -109,7 +110,8 @@ heap_unproved_rows(Relation rel, Snapshot snapshot, BlockNumber nblocks, const u
 		if (proved[block / 64] >> block % 64 & 1)
 			continue;
 		CHECK_FOR_INTERRUPTS();
-		pages += heap_page_rows(rel, snapshot, block, strategy, take, arg);
+		if (!take_page(rel, snapshot, block, strategy, take, arg, &pages))
+			break;
 	}
 	FreeAccessStrategy(strategy);
 	return pages;

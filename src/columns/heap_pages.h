@@ -18,19 +18,13 @@ typedef struct HeapPageRows
 	HeapTupleHeader tuples[MaxHeapTuplesPerPage];
 } HeapPageRows;
 
-/* Takes a page's rows.  The page is pinned, and not locked, meanwhile. */
-typedef void (*HeapRowsTaker) (const HeapPageRows *rows, void *arg);
+/* Takes a page's rows.  The page is pinned, and not locked, meanwhile.  Returns false to have no more. */
+typedef bool (*HeapRowsTaker) (const HeapPageRows *rows, void *arg);
 
 /*
- * Hands a page's visible rows to take.  Returns false for a page that was never used, of which a table has many after
- * it grew by several at a time; without an LSN such a page cannot be held.
- */
-extern bool heap_page_rows(Relation rel, Snapshot snapshot, BlockNumber block, BufferAccessStrategy strategy,
-						   HeapRowsTaker take, void *arg);
-
-/*
- * Does so for all pages whose bits are clear in proved, in order, serving interrupts.  Returns the number of those in
- * use.
+ * Hands the visible rows of all pages whose bits are clear in proved to take, in order, serving interrupts.  Returns
+ * the number of those in use: a table has many that were never used after it grew by several at a time, and without an
+ * LSN they cannot be held.
  */
 extern BlockNumber heap_unproved_rows(Relation rel, Snapshot snapshot, BlockNumber nblocks, const uint64 *proved,
 									  HeapRowsTaker take, void *arg);

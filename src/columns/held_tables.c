@@ -93,6 +93,18 @@ held_table(ServiceLink *link, Relation rel, const char **why)
 	return table;
 }
 
+bool
+held_figures(Oid relation, BlockNumber *held, BlockNumber *young)
+{
+	const HeldTable *entry = tables != NULL ? hash_search(tables, &relation, HASH_FIND, NULL) : NULL;
+
+	if (entry == NULL || entry->map.header == NULL || entry->map.header->state == PAGE_MAP_DROPPED)
+		return false;
+	*held = entry->map.header->held;
+	*young = entry->map.header->nyoung;
+	return true;
+}
+
 int
 held_column(const HeldTable *table, Relation rel, AttrNumber number)
 {

@@ -23,6 +23,12 @@ typedef struct HeldTable
  */
 extern HeldTable *held_table(ServiceLink *link, Relation rel, const char **why);
 
+/*
+ * Returns the numbers of pages of a relation that are held, without and with a proof by their LSN, as far as the map at
+ * hand tells; false if this session has none.
+ */
+extern bool held_figures(Oid relation, BlockNumber *held, BlockNumber *young);
+
 /* Returns the index of a column in the table, or -1: it is not held, or not as the relation describes it now. */
 extern int	held_column(const HeldTable *table, Relation rel, AttrNumber number);
 

@@ -15,6 +15,7 @@
 
 #include "storage/block.h"
 
+#include "kernels/gs_steps.h"
 #include "src/engine/link.h"
 
 /* A page of a segment: rows lie in the order of pages, and in the order of line pointers within a page. */
@@ -86,5 +87,44 @@ extern void store_note(ServiceLink *link, uint64 table, const char *reason);
  */
 extern bool store_check(ServiceLink *link, uint64 table, uint64 version, const uint64 *mask, BlockNumber nblocks,
 						const uint32 *columns, uint32 ncolumns, StoreChecked *result, bool *stale, EngineFailure *why);
+
+/* A list of steps over pages of a table's version and, maybe, rows of other pages. */
+typedef struct StoreQuestion
+{
+	uint64		table;
+	uint64		version;
+	const uint64 *mask;			/* of nblocks pages */
+	BlockNumber nblocks;
+	const uint32 *columns;		/* of the table: the source's */
+	uint32		ncolumns;
+	const gs_steps *steps;
+} StoreQuestion;
+
+/* What was looked at in columns, and how long that took. */
+typedef struct StoreAnswer
+{
+	uint64		rows;
+	uint64		pages;
+	uint64		engine_ns;
+} StoreAnswer;
+
+/* Begins a question; rows of pages that are not in the mask may follow. */
+extern bool store_ask(ServiceLink *link, const StoreQuestion *question, EngineFailure *why);
+
+/*
+ * Returns a free slot for a chunk of the question's columns (gs_chunk_layout; header written last), waiting for one. It
+ * has room for at least 64 rows.  NULL: failed.
+ */
+extern char *store_rows_buffer(ServiceLink *link, Size *bytes, EngineFailure *why);
+
+/* Sends the chunk that lies in that slot. */
+extern bool store_rows_send(ServiceLink *link, EngineFailure *why);
+
+/*
+ * Ends the input of rows, of which there were added, waits, and copies the results, which have exactly this many bytes.
+ * After false, *stale as in store_check, or *overflow: an engine met what would be an error (GS_OVERFLOW).
+ */
+extern bool store_answer(ServiceLink *link, uint64 added, void *results, Size bytes, StoreAnswer *answer, bool *stale,
+						 bool *overflow, EngineFailure *why);
 
 #endif

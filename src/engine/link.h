@@ -28,6 +28,8 @@ typedef struct ServiceLink
 	bool		asking;			/* a question about columns has no answer (store.c) */
 	uint64		owner;			/* role and database */
 	uint32		job;			/* number of the last job */
+	uint32		slot;			/* that is being filled with rows of a question (store.c) */
+	uint64		free_slots;		/* others for rows of it, a bit per slot */
 	char	   *ring;
 	uint64		ring_bytes;
 	gsd_ring	layout;

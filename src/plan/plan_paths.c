@@ -22,6 +22,7 @@
 #include "src/aggregates/plan_aggregates.h"
 #include "src/base/compat.h"
 #include "src/base/guc.h"
+#include "src/columns/plan_columns.h"
 #include "src/cost/cores.h"
 #include "src/cost/path_copies.h"
 #include "src/cost/sort_cost.h"
@@ -559,7 +560,7 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 }
 
 /*
- * create_upper_paths_hook: offers paths if sorts are enabled.  Set-returning functions in the target are excluded,
+ * create_upper_paths_hook: offers paths over sorts, if these are enabled, and answers from columns.  Set-returning functions in the target are excluded,
  * because they are split off only later.
  */
 static void
@@ -567,8 +568,12 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 {
 	if (prev_upper_paths)
 		prev_upper_paths(root, stage, input, output, extra);
-	if (plan_will_be_walked && enable_sort && !root->parse->hasTargetSRFs)
+	if (!plan_will_be_walked || root->parse->hasTargetSRFs)
+		return;
+	if (enable_sort)
 		offer(root, stage, input, output);
+	if (stage == UPPERREL_GROUP_AGG)
+		offer_columns(root, input, output);
 }
 
 void

@@ -225,7 +225,7 @@ message_expected(const connection *c, const gsd_message *m)
 		case GSD_TAKEN:
 			return mine && (c->state == READING || c->state == OVER) && m->slot.slot < c->layout.areas &&
 				   !(c->areas_free >> m->slot.slot & 1);
-		case GSD_END: /* a check is over when it is answered, and its end may be on its way */
+		case GSD_END: /* a check or question is over when it is answered, and its end may be on its way */
 			return mine || (c->state == NO_JOB && m->job.job == c->number);
 		case GSD_PING:
 		case GSD_STATUS:
@@ -261,17 +261,18 @@ handle(connection *c, const gsd_message *m, int fd)
 			break;
 		case GSD_ADD:
 			if (c->state == ADDING)
-				gsd_on_add(c, &m->slot);
+				(c->asking ? gsd_ask_add : gsd_on_add)(c, &m->slot);
 			break;
 		case GSD_FINISH:
 			if (c->state == ADDING)
-				gsd_on_finish(c, &m->count);
+				(c->asking ? gsd_ask_finish : gsd_on_finish)(c, &m->count);
 			break;
 		case GSD_TAKEN:
 			c->areas_free |= (uint64_t) 1 << m->slot.slot;
 			gsd_send_parts(c);
 			break;
 		case GSD_END:
+			gsd_ask_drop(c);
 			gsd_job_drop(c);
 			reply_job(c, GSD_ENDED);
 			break;
@@ -370,6 +371,7 @@ gsd_client_main(void *arg)
 	c.host.poll = gsd_poll_client;
 	c.host.arg = &c;
 	converse(&c);
+	gsd_ask_drop(&c);
 	gsd_job_drop(&c);
 	gsd_columns_leave(&c);
 	gsd_set_busy(&c, true);

@@ -45,6 +45,9 @@ typedef struct connection
 	gsd_place *places; /* of a version that is being published */
 	uint64_t nplaces;
 	uint64_t publishing; /* its table */
+	bool asking;		 /* the job is a question about columns */
+	struct question *question; /* NULL: it has failed */
+	gs_status refused;		   /* why */
 	bool closed;
 } connection;
 
@@ -72,10 +75,17 @@ void gsd_columns_handle(connection *c, const gsd_message *m, int fd);
 /* Frees what a connection has left. */
 void gsd_columns_leave(connection *c);
 
+/* columns_ask.c: the messages of a question after GSD_ASK, and its end in any state. */
+void gsd_ask_add(connection *c, const gsd_slot *m);
+void gsd_ask_finish(connection *c, const gsd_count *m);
+void gsd_ask_drop(connection *c);
+
 /*
- * pool.c.  Does units of work in all threads, once it is the connection's turn.  Returns false if the client has
- * cancelled or left; some units were then not done.
+ * pool.c.  Does units of work in all threads, once it is the connection's turn.  Units that a worker does come one
+ * after another; workers have numbers below GSD_MAX_THREADS, and the connection's own thread is number 0.  Returns
+ * false if the client has cancelled or left; some units were then not done.
  */
-bool gsd_pool_run(connection *c, uint32_t units, void (*work)(void *arg, uint32_t unit), void *arg);
+typedef void pool_work(void *arg, uint32_t worker, uint32_t unit);
+bool gsd_pool_run(connection *c, uint32_t units, pool_work *work, void *arg);
 
 #endif

@@ -46,9 +46,18 @@ has_slot(const connection *c, uint32_t slot)
 static bool
 mask_inside(const connection *c, const gsd_check *m)
 {
-	uint64_t words = ((uint64_t) m->blocks + 63) / 64;
+	return has_slot(c, m->slot) && gsd_slots_end(&c->layout, m->slot, gsd_mask_bytes(m->blocks)) <= c->layout.slots;
+}
 
-	return has_slot(c, m->slot) && words * sizeof(uint64_t) <= (c->layout.slots - m->slot) * c->layout.slot_bytes;
+/*
+ * Returns true if the mask of a question and its list of steps lie in the ring.
+ */
+static bool
+question_inside(const connection *c, const gsd_ask *m)
+{
+	return c->ring != NULL &&
+		   gsd_slots_end(&c->layout, gsd_slots_end(&c->layout, 0, gsd_mask_bytes(m->blocks)), m->steps_bytes) <=
+			   c->layout.slots;
 }
 
 bool
@@ -79,6 +88,8 @@ gsd_columns_expected(const connection *c, const gsd_message *m)
 			return gsd_database(c) != 0;
 		case GSD_CHECK:
 			return gsd_database(c) != 0 && mask_inside(c, &m->check);
+		case GSD_ASK:
+			return gsd_database(c) != 0 && question_inside(c, &m->ask);
 		default:
 			return false;
 	}
@@ -394,6 +405,9 @@ gsd_columns_handle(connection *c, const gsd_message *m, int fd)
 			break;
 		case GSD_CHECK:
 			gsd_on_check(c, &m->check);
+			break;
+		case GSD_ASK:
+			gsd_on_ask(c, &m->ask);
 			break;
 	}
 }

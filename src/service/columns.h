@@ -8,6 +8,7 @@
 #define GPUSORT_COLUMNS_H
 
 #include "client.h"
+#include "kernels/common/types.h"
 #include "kernels/gs_columns.h"
 
 /* ---------------------------------------------------------------- columns_memory.c: where columns lie */
@@ -176,10 +177,50 @@ void gsd_table_tidy(table *t);
 /* Makes room for the wanted bits of blocks.  Returns false without memory. */
 bool gsd_table_want_room(table *t, uint64_t blocks);
 
-/* ---------------------------------------------------------------- columns_check.c */
+/* ---------------------------------------------------------------- columns_pages.c: work over the pages of a mask */
+
+typedef struct page_worker page_worker;
+
+/*
+ * Work over columns of the pages in a mask.  In host memory unit does the rows of some pages, in several threads at
+ * once, with an engine and memory of the worker's own, which begins as zeros; on a device whole does all of them.
+ */
+typedef struct page_job
+{
+	connection *c;
+	table *t;
+	version *v;
+	const volatile uint64_t *mask; /* its owner may be writing to it */
+	uint32_t blocks, ncolumns;
+	const uint32_t *columns; /* of the table */
+	const gs_type *types;
+	uint64_t own_bytes;
+	gs_status (*unit)(void *arg, gs_engine *engine, void *own, const gs_held_rows *rows);
+	gs_status (*whole)(void *arg, const gs_held_rows *rows);
+	void *arg;
+	uint64_t rows, pages;	 /* done */
+	_Atomic uint32_t status; /* of a unit that failed */
+	page_worker *workers[GSD_MAX_THREADS];
+} page_job;
+
+/* Pins a version, and notes the pages that the query has to read elsewhere.  GS_INVALID: no such version. */
+gs_status gsd_pages_pin(page_job *j, uint64_t version);
+/* Does all pages.  GS_INVALID: the version lacks one; GS_CANCELLED: some were not done. */
+gs_status gsd_pages_do(page_job *j);
+/* Returns a worker's memory, which is made if need be; NULL: no memory. */
+void *gsd_pages_own(page_job *j, uint32_t worker, gs_engine **engine);
+/* Returns what a worker has left; NULL: it had nothing to do. */
+void *gsd_pages_done_by(const page_job *j, uint32_t worker);
+/* Frees the workers' memory, lets the version go, and counts an answer. */
+void gsd_pages_leave(page_job *j, bool answered);
+
+/* ---------------------------------------------------------------- columns_check.c, columns_ask.c */
 
 /* Answers GSD_CHECK. */
 void gsd_on_check(connection *c, const gsd_check *m);
+/* Begins a question. */
+void gsd_on_ask(connection *c, const gsd_ask *m);
+
 /* Returns the database of a connection. */
 static inline uint32_t
 gsd_database(const connection *c)

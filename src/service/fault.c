@@ -2,6 +2,7 @@
  * fault.c: injects faults for tests.
  */
 #include "service.h"
+#include "kernels/gs_steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,17 @@ gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage)
 	return true;
 }
 
+gs_status
+gsd_fault_status(bool chosen, fault_stage stage)
+{
+	(void) gsd_fault_here(chosen, FAULT_CRASH, stage);
+	(void) gsd_fault_here(chosen, FAULT_HANG, stage);
+	(void) gsd_fault_here(chosen, FAULT_BABBLE, stage);
+	if (gsd_fault_here(chosen, FAULT_OOM, stage))
+		return GS_NOMEM;
+	return gsd_fault_here(chosen, FAULT_DEVICE, stage) ? GS_DEVICE : GS_OK;
+}
+
 void
 gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns)
 {
@@ -99,4 +111,13 @@ gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_
 		memcpy(part + (count - 1) * bytes, part, bytes);
 	if (count > 1 && gsd_fault_here(chosen, FAULT_ORDER, stage))
 		reverse(part, count, bytes);
+}
+
+void
+gsd_fault_answer(bool chosen, char *results, gsd_answered *answer)
+{
+	if (gsd_fault_here(chosen, FAULT_CORRUPT, STAGE_FINISH) || gsd_fault_here(chosen, FAULT_CORRUPT, STAGE_NEXT))
+		memset(results, 0xff, answer->bytes);
+	if (gsd_fault_here(chosen, FAULT_SHORT, STAGE_NEXT) && answer->bytes > options.fault_rows * sizeof(gs_reduced))
+		answer->bytes = options.fault_rows * sizeof(gs_reduced);
 }

@@ -207,10 +207,9 @@ begin_job(connection *c, const gs_job_spec *spec)
 	gs_status status;
 
 	gsd_set_busy(c, true);
-	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_BEGIN);
-	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_BEGIN);
-	(void) gsd_fault_here(c->chosen, FAULT_BABBLE, STAGE_BEGIN);
-	status = gsd_fault_here(c->chosen, FAULT_OOM, STAGE_BEGIN) ? GS_NOMEM : gsd_open_engine(c, c->dev);
+	status = gsd_fault_status(c->chosen, STAGE_BEGIN);
+	if (status == GS_OK)
+		status = gsd_open_engine(c, c->dev);
 	if (status == GS_OK)
 		status = gs_job_begin(c->engine, spec, &c->host, &c->job);
 	gsd_set_busy(c, false);
@@ -316,12 +315,9 @@ gsd_on_add(connection *c, const gsd_slot *m)
 	gsd_slot answer;
 
 	gsd_set_busy(c, true);
-	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_ADD);
-	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_ADD);
+	status = gsd_fault_status(c->chosen, STAGE_ADD);
 	gsd_fault_chunk(c->chosen, chunk, c->job->spec.columns);
-	if (gsd_fault_here(c->chosen, FAULT_OOM, STAGE_ADD))
-		status = GS_NOMEM;
-	else
+	if (status == GS_OK)
 		status = gs_job_add_within(c->job, chunk, c->layout.slot_bytes);
 	gsd_set_busy(c, false);
 	/* what has arrived must fit the reservation, whatever the client was told */
@@ -418,13 +414,8 @@ gsd_on_finish(connection *c, const gsd_count *m)
 	gsd_sorted answer;
 
 	gsd_set_busy(c, true);
-	(void) gsd_fault_here(c->chosen, FAULT_CRASH, STAGE_FINISH);
-	(void) gsd_fault_here(c->chosen, FAULT_HANG, STAGE_FINISH);
-	if (gsd_fault_here(c->chosen, FAULT_OOM, STAGE_FINISH))
-		status = GS_NOMEM;
-	else if (gsd_fault_here(c->chosen, FAULT_DEVICE, STAGE_FINISH))
-		status = GS_DEVICE;
-	else
+	status = gsd_fault_status(c->chosen, STAGE_FINISH);
+	if (status == GS_OK)
 		status = gs_job_finish(c->job, m->count);
 	gsd_set_busy(c, false);
 	if (status != GS_OK)

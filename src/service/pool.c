@@ -24,9 +24,10 @@ typedef struct turn
 /* The job that the threads work on. */
 typedef struct pool_job
 {
-	void (*work)(void *arg, uint32_t unit);
+	pool_work *work;
 	void *arg;
 	uint32_t units;
+	uint32_t workers;	   /* that have joined; the connection's own thread is the first */
 	_Atomic uint32_t next; /* unit */
 } pool_job;
 
@@ -52,12 +53,12 @@ gsd_pool_threads(int threads)
  * Takes units of a job until there are none.
  */
 static void
-work_on(pool_job *job)
+work_on(pool_job *job, uint32_t worker)
 {
 	uint32_t unit;
 
 	while ((unit = atomic_fetch_add(&job->next, 1)) < job->units)
-		job->work(job->arg, unit);
+		job->work(job->arg, worker, unit);
 }
 
 /*
@@ -70,14 +71,16 @@ pool_main(void *arg)
 	for (;;)
 	{
 		pool_job *job;
+		uint32_t worker;
 
 		while (invited == 0)
 			pthread_cond_wait(&work_there, &mutex);
 		invited--;
 		joined++;
 		job = current;
+		worker = job->workers++;
 		pthread_mutex_unlock(&mutex);
-		work_on(job);
+		work_on(job, worker);
 		pthread_mutex_lock(&mutex);
 		if (--joined == 0)
 			pthread_cond_signal(&work_done);
@@ -162,7 +165,7 @@ await_turn(connection *c, const turn *mine)
 static bool
 do_job(connection *c, pool_job *job)
 {
-	int threads = wanted_threads > 0 ? wanted_threads : gsd_cores();
+	int cores = gsd_cores(), threads = wanted_threads > 0 ? wanted_threads : cores < GSD_MAX_THREADS ? cores : GSD_MAX_THREADS;
 	int helpers = job->units < (uint32_t) threads ? (int) job->units - 1 : threads - 1;
 	bool cancelled = false;
 	uint32_t unit;
@@ -177,7 +180,7 @@ do_job(connection *c, pool_job *job)
 	{
 		cancelled = gsd_poll_client(c) != 0;
 		if (!cancelled)
-			job->work(job->arg, unit);
+			job->work(job->arg, 0, unit);
 	}
 	if (cancelled)
 		atomic_store(&job->next, job->units);
@@ -190,9 +193,9 @@ do_job(connection *c, pool_job *job)
 }
 
 bool
-gsd_pool_run(connection *c, uint32_t units, void (*work)(void *arg, uint32_t unit), void *arg)
+gsd_pool_run(connection *c, uint32_t units, pool_work *work, void *arg)
 {
-	pool_job job = {.work = work, .arg = arg, .units = units};
+	pool_job job = {.work = work, .arg = arg, .units = units, .workers = 1};
 	turn mine = {NULL};
 	bool done;
 

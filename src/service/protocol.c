@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #endif
 #include "protocol.h"
+#include "kernels/gs_steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,6 +104,17 @@ check_valid(const gsd_check *check, size_t bytes)
 }
 
 /*
+ * Checks the lengths of a question's lists.
+ */
+static bool
+ask_valid(const gsd_ask *ask, size_t bytes)
+{
+	return bytes >= sizeof(*ask) && ask->table != 0 && ask->ncolumns > 0 && ask->ncolumns <= GS_STEPS_MAX_COLUMNS &&
+		   ask->steps_bytes >= sizeof(gs_steps) && ask->steps_bytes <= GS_STEPS_MAX_BYTES &&
+		   bytes == sizeof(*ask) + ask->ncolumns * sizeof(uint32_t);
+}
+
+/*
  * Validates a client's message about resident columns.
  */
 static bool
@@ -132,6 +144,8 @@ columns_message_valid(const gsd_message *m, size_t bytes)
 			return bytes == sizeof(gsd_note) && text_valid(m->note.reason, GSD_TEXT_BYTES);
 		case GSD_CHECK:
 			return check_valid(&m->check, bytes);
+		case GSD_ASK:
+			return ask_valid(&m->ask, bytes);
 		default:
 			return false;
 	}
@@ -185,6 +199,10 @@ columns_answer_valid(const gsd_message *m, size_t bytes)
 				   text_valid(m->table_info.reason, GSD_TEXT_BYTES);
 		case GSD_CHECKED:
 			return bytes == sizeof(gsd_checked) && m->checked.status <= GS_WRONG_ORDER;
+		case GSD_ANSWERED:
+			return bytes == sizeof(gsd_answered) && m->answered.status <= GS_WRONG_ORDER &&
+				   m->answered.bytes <= GS_STEPS_MAX_AGGREGATES * sizeof(gs_reduced) &&
+				   (m->answered.bytes == 0 || m->answered.status == GS_OK);
 		default:
 			return false;
 	}

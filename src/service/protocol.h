@@ -12,7 +12,7 @@
 #include "kernels/gs.h"
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 5
+#define GSD_VERSION 6
 
 /*
  * Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these.
@@ -63,6 +63,7 @@ typedef enum gsd_type
 	GSD_INFO,	  /* gsd_number: a relation; GSD_TABLE_INFO */
 	GSD_NOTE,	  /* gsd_note: a query did not use a table; no answer */
 	GSD_CHECK,	  /* gsd_check: GSD_CHECKED; GSD_BUSY before it; GSD_END cancels */
+	GSD_ASK,	  /* gsd_ask: begins a question; GSD_ADD and GSD_FINISH follow; GSD_END cancels */
 
 	/* service to client */
 	GSD_WELCOME = 64, /* gsd_welcome */
@@ -79,7 +80,8 @@ typedef enum gsd_type
 	GSD_DONE,		  /* gsd_done */
 	GSD_MAP_OF,		  /* gsd_map_of, with a descriptor if it is held */
 	GSD_TABLE_INFO,	  /* gsd_table_info */
-	GSD_CHECKED		  /* gsd_checked */
+	GSD_CHECKED,	  /* gsd_checked */
+	GSD_ANSWERED	  /* gsd_answered: to GSD_FINISH of a question, which is then over */
 } gsd_type;
 
 typedef struct gsd_header
@@ -402,6 +404,54 @@ typedef struct gsd_checked
 	uint64_t engine_ns;
 } gsd_checked;
 
+/*
+ * A list of steps (kernels/gs_steps.h) over the rows of the pages whose bits are set in the mask, which begins in slot 0,
+ * and over rows that GSD_ADD brings, in chunks of the list's columns.  The list begins in the slot after the mask; the
+ * slots after the list are free for chunks.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes follow, one
+ * for each column of the list.
+ */
+typedef struct gsd_ask
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t steps_bytes;
+	uint64_t table;
+	uint64_t version;
+	uint32_t blocks;
+	uint32_t ncolumns;
+	uint32_t columns[];
+} gsd_ask;
+
+/*
+ * The results lie in area 0.  status GS_INVALID: no such version any more, one that lacks a page of the mask, or other
+ * columns; GS_PROTOCOL: the list or a chunk breaks its rules, or other rows came than GSD_FINISH counts; GS_OVERFLOW: a
+ * value left its range.
+ */
+typedef struct gsd_answered
+{
+	gsd_header head;
+	uint32_t job;
+	uint32_t status; /* gs_status */
+	uint64_t rows;	 /* of the pages */
+	uint64_t pages;
+	uint64_t engine_ns;
+	uint64_t bytes; /* of the results; 0 unless GS_OK */
+} gsd_answered;
+
+/* Returns the first slot behind some bytes that begin in a slot. */
+static inline uint64_t
+gsd_slots_end(const gsd_ring *ring, uint64_t slot, uint64_t bytes)
+{
+	return slot + (bytes + ring->slot_bytes - 1) / ring->slot_bytes;
+}
+
+/* Returns the bytes of a mask of blocks. */
+static inline uint64_t
+gsd_mask_bytes(uint64_t blocks)
+{
+	return (blocks + 63) / 64 * sizeof(uint64_t);
+}
+
 /* Any message. */
 typedef union gsd_message
 {
@@ -431,6 +481,8 @@ typedef union gsd_message
 	gsd_table_info table_info;
 	gsd_check check;
 	gsd_checked checked;
+	gsd_ask ask;
+	gsd_answered answered;
 	char bytes[GSD_MAX_MESSAGE];
 } gsd_message;
 

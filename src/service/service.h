@@ -68,11 +68,15 @@ int gsd_read_options(int argc, char **argv);
 /* fault.c.  Returns true if this job is to fail in this way here; executes crash, hang and babble. */
 bool gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage);
 bool gsd_fault_choose(void);
+/* Returns how this job is to fail here; executes crash, hang and babble. */
+gs_status gsd_fault_status(bool chosen, fault_stage stage);
 /*
  * Corrupt a valid chunk, or count result elements after the first given, if the job was chosen.
  */
 void gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns);
 void gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_t bytes);
+/* Corrupts the answer to a question, or its results. */
+void gsd_fault_answer(bool chosen, char *results, gsd_answered *answer);
 
 /* device.c: devices and the reservations of their memory */
 typedef struct device

@@ -2,6 +2,10 @@
 \ir setup.psql
 CREATE EXTENSION IF NOT EXISTS gpusort;
 SELECT plan(31);
+DROP SCHEMA IF EXISTS gpusort_columns_test CASCADE;
+CREATE SCHEMA gpusort_columns_test;
+GRANT USAGE ON SCHEMA gpusort_columns_test TO PUBLIC;
+SET search_path = gpusort_columns_test, public;
 
 CREATE TABLE c (id bigint, n numeric(10, 2), wide numeric, t text, i interval, e bigint GENERATED ALWAYS AS (id * 2) STORED);
 INSERT INTO c SELECT g, g / 3.0, g, 'x', '1 h' FROM generate_series(1, 1000) AS g;
@@ -71,6 +75,7 @@ RESET ROLE;
 SELECT lives_ok($$SELECT gpusort_columns_remove('c'), gpusort_columns_remove('m'), gpusort_columns_remove('parent'),
 	gpusort_columns_remove('owned')$$, 'removed');
 
+DROP SCHEMA gpusort_columns_test CASCADE;
 SELECT * FROM finish();
 DROP OWNED BY columns_owner, columns_reader, columns_stranger;
 DROP ROLE columns_owner, columns_reader, columns_stranger;

@@ -71,14 +71,13 @@ make_table(peer *p, uint64_t number)
 	return heard_done(p);
 }
 
-/* The values of a row, which page and turn give. */
-static int32_t
+int32_t
 value_of(uint32_t block, uint32_t row, uint32_t turn)
 {
 	return (int32_t) (block * 1000 + row) - (int32_t) turn * 7;
 }
 
-static bool
+bool
 null_of(uint32_t block, uint32_t row)
 {
 	return (block + row) % 5 == 0;

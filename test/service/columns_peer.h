@@ -30,6 +30,10 @@ void say_table(peer *p, uint64_t number, int fd);
 
 gs_status make_table(peer *p, uint64_t number);
 
+/* The value of a row's first column, which page and turn give, and whether it is NULL instead. */
+int32_t value_of(uint32_t block, uint32_t row, uint32_t turn);
+bool null_of(uint32_t block, uint32_t row);
+
 /* Fills slot 0 with a segment of pages from a block on, and returns where the pages begin. */
 uint64_t fill_segment(peer *p, uint32_t block, uint32_t npages, uint32_t turn);
 
@@ -58,5 +62,8 @@ void say_number(peer *p, gsd_type type, uint64_t number);
 void say_keep(peer *p, const uint64_t *tables, uint32_t n);
 
 const gsd_table_info *info(peer *p);
+
+/* columns_questions.c */
+void test_questions(peer *keeper);
 
 #endif

@@ -553,6 +553,7 @@ main(int argc, char **argv)
 	test_keep(&keeper);
 	test_caps(&keeper);
 	test_flat(&keeper, &session, cycles);
+	test_questions(&keeper);
 	test_many(&keeper);
 	if (!on_device)
 		test_queue(&keeper);

@@ -179,7 +179,9 @@ foreach my $statement ('UPDATE t SET b = b + 1 WHERE a BETWEEN 1000 AND 1100', '
 	end_keeper();
 	run($statement);
 	run('VACUUM t');
-	refused("without a keeper: $statement", 'its keeper is not there yet');
+	# the question starts the next one, which may be there before it is asked
+	my @answer = right("without a keeper: $statement");
+	like($answer[5], qr/^(its keeper is not there yet)?$/, "refused without a keeper, or by the next: $statement");
 	all_held("by the next keeper after: $statement");
 }
 

@@ -249,7 +249,7 @@ compare(gs_cuda_engine *e, const compare_args &a)
 
 /* Implements gs_compare. */
 static gs_status
-cuda_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_constant *constant, uint64_t *bits)
+cuda_compare(gs_engine *engine, const gs_source *source, uint64_t n, const gs_comparand *constant, uint64_t *bits)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	const gs_interval &in = constant->interval;

@@ -1,0 +1,44 @@
+/*
+ * columns_answer.h: asks the service about a table, or the partitions of one, and adds what it does not hold.
+ */
+#ifndef GPUSORT_COLUMNS_ANSWER_H
+#define GPUSORT_COLUMNS_ANSWER_H
+
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+#include "columns_steps.h"
+
+/* Where answers came from, and how long that took. */
+typedef struct ColumnsFigures
+{
+	uint64		pages;			/* from columns, of which */
+	uint64		young;			/* were proved by their LSN */
+	uint64		table_pages;	/* from the table, of which */
+	uint64		undecided;		/* are held, but not for the snapshot */
+	double		prove_ms;
+	double		heap_ms;
+	double		engine_ms;		/* with the way there and back */
+	bool		gpu;			/* columns lie on one; for EXPLAIN alone */
+} ColumnsFigures;
+
+/* A question. */
+typedef struct ColumnsQuestion
+{
+	Relation	table;			/* whose columns the query names */
+	List	   *leaves;			/* OIDs of the partitions to read; NIL: the table itself */
+	Snapshot	snapshot;
+	ColumnsQuery *query;
+	QueryValues values;
+	bool		explained;		/* EXPLAIN shows where columns lie */
+	ColumnsFigures *figures;	/* to which this answer's are added */
+	/* The answer. */
+	ColumnsSteps steps;
+	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];
+	uint64		rows;			/* that were looked at */
+} ColumnsQuestion;
+
+/* Answers.  Returns NULL, or why columns cannot. */
+extern const char *columns_answer(ColumnsQuestion *question);
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * columns_explain.c: what EXPLAIN shows of a GpuColumns node.
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "nodes/makefuncs.h"
+#include "utils/ruleutils.h"
+
+#include "src/base/compat.h"
+#include "src/base/guc.h"
+#include "src/core/explain.h"
+#include "src/engine/engine.h"
+#include "columns_node.h"
+
+/* Prints the conditions, as PostgreSQL prints a filter. */
+static void
+explain_filter(GpuColumnsState *node, List *ancestors, ExplainState *es)
+{
+	List	   *context;
+	bool		prefix = explain_rtable_size(es) > 1 || es->verbose;
+
+	if (node->conditions == NIL)
+		return;
+	context = set_deparse_context_plan(es->deparse_cxt, node->css.ss.ps.plan, ancestors);
+	ExplainPropertyText("Column Filter", deparse_expression((Node *) make_ands_explicit(node->conditions), context,
+															prefix, false), es);
+}
+
+/* Prints where pages came from, on average per scan, in a text as one line. */
+static void
+explain_pages(const GpuColumnsState *node, ExplainState *es)
+{
+	const ColumnsFigures *figures = &node->figures;
+	int64		scans = (int64) node->scans;
+	int64		pages = (int64) figures->pages / scans;
+	int64		young = (int64) figures->young / scans;
+	int64		table = (int64) figures->table_pages / scans;
+	int64		undecided = (int64) figures->undecided / scans;
+
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyInteger("Pages From Columns", NULL, pages, es);
+		ExplainPropertyInteger("Young Pages", NULL, young, es);
+		ExplainPropertyInteger("Pages From Table", NULL, table, es);
+		ExplainPropertyInteger("Undecided Pages", NULL, undecided, es);
+		return;
+	}
+	explain_indent(es);
+	appendStringInfo(es->str, "Pages: " INT64_FORMAT " from columns", pages);
+	if (young > 0)
+		appendStringInfo(es->str, " (" INT64_FORMAT " young)", young);
+	appendStringInfo(es->str, ", " INT64_FORMAT " from the table", table);
+	if (table > 0)
+		appendStringInfo(es->str, " (" INT64_FORMAT " changed, " INT64_FORMAT " undecided)", table - undecided,
+						 undecided);
+	appendStringInfoChar(es->str, '\n');
+}
+
+/* Prints how long the stages took, on average per scan. */
+static void
+explain_stages(const GpuColumnsState *node, ExplainState *es)
+{
+	const ColumnsFigures *figures = &node->figures;
+	double		scans = (double) node->scans;
+
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyFloat("Prove Time", "ms", figures->prove_ms / scans, 3, es);
+		ExplainPropertyFloat("Heap Time", "ms", figures->heap_ms / scans, 3, es);
+		ExplainPropertyFloat("Engine Time", "ms", figures->engine_ms / scans, 3, es);
+		return;
+	}
+	explain_indent(es);
+	appendStringInfo(es->str, "Stages: prove %.1f ms  heap %.1f ms  engine %.1f ms\n", figures->prove_ms / scans,
+					 figures->heap_ms / scans, figures->engine_ms / scans);
+}
+
+void
+columns_explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	GpuColumnsState *node = (GpuColumnsState *) css;
+
+	explain_filter(node, ancestors, es);
+	if (!es->analyze)
+		return;
+	if (node->scans > 0)
+	{
+		explain_pages(node, es);
+		ExplainPropertyText("Engine", engine_kind_text(node->figures.gpu ? ENGINE_GPU : ENGINE_CPU), es);
+		if (gpusort_explain_machine)
+			explain_stages(node, es);
+	}
+	if (node->why != NULL)
+		ExplainPropertyText("Columns", psprintf("not used (%s)", node->why), es);
+}

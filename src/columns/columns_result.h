@@ -1,0 +1,16 @@
+/*
+ * columns_result.h: the service's answers as PostgreSQL's aggregates give them.
+ */
+#ifndef GPUSORT_COLUMNS_RESULT_H
+#define GPUSORT_COLUMNS_RESULT_H
+
+#include "columns_steps.h"
+
+/*
+ * Writes the values of a query's aggregates.  rows: all rows that were looked at.  Returns NULL, or why PostgreSQL has
+ * to compute them: by its own aggregate they are an error, depend on the order of rows, or they are impossible.
+ */
+extern const char *columns_result(const ColumnsQuery *query, const ColumnsSteps *steps, const gs_reduced *reduced,
+								  uint64 rows, Datum *values, bool *nulls);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * columns_steps.h: a query over columns as a list of steps, with the constants of one scan.
+ */
+#ifndef GPUSORT_COLUMNS_STEPS_H
+#define GPUSORT_COLUMNS_STEPS_H
+
+#include "columns_query.h"
+
+/* The values of a query's expressions without columns. */
+typedef struct QueryValues
+{
+	Datum	   *values;
+	bool	   *nulls;
+} QueryValues;
+
+/* A test with its constants. */
+typedef struct FilterTerm
+{
+	int			column;
+	gs_test		test;
+	int			nconstants;
+	gs_constant *constants;
+} FilterTerm;
+
+/* A query's filter: terms that are ANDed. */
+typedef struct Filter
+{
+	int			nterms;
+	FilterTerm *terms;
+} Filter;
+
+/* A list of steps, and what it takes to read its results. */
+typedef struct ColumnsSteps
+{
+	gs_steps   *steps;
+	int			scales[GS_STEPS_MAX_AGGREGATES];	/* decimals of each request's integers */
+	bool		all_null[GS_STEPS_MAX_AGGREGATES];	/* a constant of the request is NULL */
+} ColumnsSteps;
+
+/* Makes the filter (columns_filter.c).  Returns NULL, or why a constant cannot be converted. */
+extern const char *columns_filter(const ColumnsQuery *query, const QueryValues *values, Filter *filter);
+
+/* Makes the list.  Returns NULL, or why it cannot be made. */
+extern const char *columns_steps(const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps);
+
+#endif

@@ -1,0 +1,12 @@
+/*
+ * plan_columns.h: offers answers from resident columns to the planner.
+ */
+#ifndef GPUSORT_PLAN_COLUMNS_H
+#define GPUSORT_PLAN_COLUMNS_H
+
+#include "nodes/pathnodes.h"
+
+/* Offers an answer of a query's aggregates from columns, at UPPERREL_GROUP_AGG. */
+extern void offer_columns(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped);
+
+#endif

@@ -1,0 +1,342 @@
+/*
+ * columns_ask.c: questions about columns: GSD_ASK with a list of steps, rows of the client's own, and the answer.
+ *
+ * A question that fails stays one until its end: what follows is taken and not looked at, and GSD_FINISH hears why.
+ */
+#include "columns.h"
+#include "kernels/gs_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct question
+{
+	page_job pages;
+	uint32_t columns[GS_STEPS_MAX_COLUMNS];
+	gs_type types[GS_STEPS_MAX_COLUMNS];
+	uint64_t bytes; /* of this, the list included */
+	uint64_t added; /* rows of chunks */
+	uint64_t result_bytes, temp_bytes;
+	gs_steps steps; /* a private copy, checked; the last member */
+} question;
+
+/*
+ * A worker's memory: its results, those of a unit, and the engine's scratch.
+ */
+typedef struct parts
+{
+	gs_reduced *all, *some;
+	void *temp;
+} parts;
+
+/*
+ * Rounds up to the alignment of an engine's scratch.
+ */
+static uint64_t
+aligned(uint64_t bytes)
+{
+	return (bytes + 255) & ~(uint64_t) 255;
+}
+
+static parts
+parts_of(const question *q, void *own)
+{
+	char *at = own;
+
+	return (parts){(gs_reduced *) at, (gs_reduced *) (at + aligned(q->result_bytes)), at + 2 * aligned(q->result_bytes)};
+}
+
+/*
+ * Does some rows on the CPU, and adds their results to a worker's.
+ */
+static gs_status
+ask_unit(void *arg, gs_engine *engine, void *own, const gs_held_rows *rows)
+{
+	const question *q = arg;
+	parts p = parts_of(q, own);
+
+	GS_TRY(gs_reduce_rows(engine, rows, &q->steps, p.some, p.temp, q->temp_bytes));
+	return gs_reduced_combine(&q->steps, p.all, p.some);
+}
+
+/*
+ * Does all pages on a device, with the connection's engine and scratch there.
+ */
+static gs_status
+ask_whole(void *arg, const gs_held_rows *rows)
+{
+	question *q = arg;
+	gs_engine *engine = q->pages.c->engine;
+	uint64_t bytes = gs_reduce_temp_bytes(engine, rows, &q->steps);
+	parts p = parts_of(q, gsd_pages_done_by(&q->pages, 0));
+	char *scratch = NULL;
+	gs_status status;
+
+	if (bytes > 0)
+		GS_TRY(gsd_place_alloc(q->pages.t->place, bytes, &scratch));
+	status = gs_reduce_rows(engine, rows, &q->steps, p.some, scratch, bytes);
+	gsd_place_free(q->pages.t->place, scratch, bytes);
+	return status == GS_OK ? gs_reduced_combine(&q->steps, p.all, p.some) : status;
+}
+
+/*
+ * Frees a question.
+ */
+static void
+free_question(question *q, bool answered)
+{
+	gsd_pages_leave(&q->pages, answered);
+	gsd_table_leave(q->pages.t);
+	gsd_work_give(q->bytes);
+	free(q);
+}
+
+void
+gsd_ask_drop(connection *c)
+{
+	if (c->question != NULL)
+		free_question(c->question, false);
+	c->question = NULL;
+	c->asking = false;
+}
+
+/*
+ * Gives a question up, for a reason that its end will hear.
+ */
+static void
+refuse(connection *c, gs_status why)
+{
+	gsd_ask_drop(c);
+	c->asking = true;
+	c->refused = why;
+}
+
+/*
+ * Copies the columns.  Returns false if they are not the table's columns of the list's types.
+ */
+static bool
+take_columns(question *q, const gsd_ask *m)
+{
+	const table *t = q->pages.t;
+
+	for (uint32_t i = 0; i < m->ncolumns; i++)
+	{
+		q->columns[i] = m->columns[i];
+		if (m->columns[i] >= t->ncolumns || t->types[m->columns[i]] != q->steps.types[i])
+			return false;
+		q->types[i] = (gs_type) q->steps.types[i];
+	}
+	return true;
+}
+
+/*
+ * Tells what memory a worker needs, with the CPU's scratch, which depends on the list alone.
+ */
+static gs_status
+measure(question *q)
+{
+	gs_held_rows none = {.types = q->types, .ncolumns = q->steps.ncolumns};
+	gs_engine *engine;
+
+	GS_TRY(gs_cpu_open(1, NULL, &engine));
+	q->temp_bytes = gs_reduce_temp_bytes(engine, &none, &q->steps);
+	gs_engine_close(engine);
+	q->result_bytes = gs_steps_result_bytes(&q->steps);
+	q->pages.own_bytes = 2 * aligned(q->result_bytes) + q->temp_bytes;
+	return GS_OK;
+}
+
+/*
+ * Makes the work over the pages.
+ */
+static void
+prepare(question *q, connection *c, const gsd_ask *m)
+{
+	q->pages.c = c;
+	q->pages.mask = (const volatile uint64_t *) c->ring;
+	q->pages.blocks = m->blocks;
+	q->pages.ncolumns = m->ncolumns;
+	q->pages.columns = q->columns;
+	q->pages.types = q->types;
+	q->pages.unit = ask_unit;
+	q->pages.whole = ask_whole;
+	q->pages.arg = q;
+}
+
+/*
+ * Checks a question of which the list has been copied, and pins the version.
+ */
+static gs_status
+begin(question *q, connection *c, const gsd_ask *m)
+{
+	gs_engine *engine;
+
+	if (gs_steps_check(&q->steps, m->steps_bytes) != GS_OK || q->steps.ncolumns != m->ncolumns)
+		return GS_PROTOCOL;
+	if (!take_columns(q, m))
+		return GS_INVALID;
+	prepare(q, c, m);
+	GS_TRY(measure(q));
+	GS_TRY(gsd_pages_pin(&q->pages, m->version));
+	return gsd_pages_own(&q->pages, 0, &engine) != NULL ? GS_OK : GS_NOMEM;
+}
+
+/*
+ * Makes a question about a table.
+ */
+static gs_status
+make_question(connection *c, table *t, const gsd_ask *m)
+{
+	uint64_t bytes = sizeof(question) + m->steps_bytes;
+	uint64_t at = gsd_slots_end(&c->layout, 0, gsd_mask_bytes(m->blocks)) * c->layout.slot_bytes;
+	bool room = gsd_work_take(bytes);
+	question *q = room ? calloc(1, bytes) : NULL;
+
+	if (q == NULL)
+	{
+		if (room)
+			gsd_work_give(bytes);
+		gsd_table_leave(t);
+		return GS_NOMEM;
+	}
+	q->bytes = bytes;
+	q->pages.t = t;
+	memcpy(&q->steps, c->ring + at, m->steps_bytes);
+	c->question = q;
+	return begin(q, c, m);
+}
+
+void
+gsd_on_ask(connection *c, const gsd_ask *m)
+{
+	table *t = gsd_table_find(gsd_database(c), m->table);
+	gs_status status = GS_INVALID;
+
+	c->number = m->job;
+	c->state = ADDING;
+	c->asking = true;
+	c->chosen = gsd_fault_choose();
+	c->busy_sent_ns = gsd_now_ns();
+	if (t != NULL)
+		status = make_question(c, t, m);
+	if (status == GS_OK)
+		status = gsd_fault_status(c->chosen, STAGE_BEGIN);
+	if (status != GS_OK)
+		refuse(c, status);
+}
+
+/*
+ * Carries out the steps over a chunk, whose owner may be writing to it: what is read where is copied and checked.
+ */
+static gs_status
+add_chunk(question *q, const gs_chunk *chunk, uint64_t available)
+{
+	gs_held columns[GS_STEPS_MAX_COLUMNS];
+	gs_held_rows rows = {
+		.types = q->types, .ncolumns = q->pages.ncolumns, .nsegments = 1, .columns = columns, .nspans = 1};
+	gs_engine *engine;
+	void *own = gsd_pages_own(&q->pages, 0, &engine);
+	gs_view view;
+	gs_span span;
+
+	if (gs_view_open(&view, chunk, available, rows.ncolumns) != GS_OK)
+		return GS_PROTOCOL;
+	for (uint32_t i = 0; i < rows.ncolumns; i++)
+	{
+		gs_chunk_column column;
+
+		if (gs_view_column(&view, i, q->types[i], &column) != GS_OK)
+			return GS_PROTOCOL;
+		columns[i].values = (const char *) chunk + column.values;
+		columns[i].nulls = column.has_nulls ? (const uint64_t *) ((const char *) chunk + column.nulls) : NULL;
+	}
+	span = (gs_span){.rows = view.rows};
+	rows.spans = &span;
+	q->added += view.rows;
+	return ask_unit(q, engine, own, &rows);
+}
+
+void
+gsd_ask_add(connection *c, const gsd_slot *m)
+{
+	gs_status status = GS_OK;
+	gsd_slot answer;
+
+	if (c->question != NULL)
+	{
+		gsd_set_busy(c, true);
+		status = gsd_fault_status(c->chosen, STAGE_ADD);
+		if (status == GS_OK)
+			status = add_chunk(c->question, (const gs_chunk *) (c->ring + m->slot * c->layout.slot_bytes),
+							   c->layout.slot_bytes);
+		gsd_set_busy(c, false);
+	}
+	if (status != GS_OK)
+		refuse(c, status);
+	gsd_head(&answer.head, GSD_FREE, sizeof(answer));
+	answer.job = c->number;
+	answer.slot = m->slot;
+	gsd_reply(c, &answer.head);
+}
+
+/*
+ * Adds the results of all workers to those of the first.
+ */
+static gs_status
+collect(question *q)
+{
+	gs_reduced *all = parts_of(q, gsd_pages_done_by(&q->pages, 0)).all;
+
+	for (uint32_t i = 1; i < GSD_MAX_THREADS; i++)
+	{
+		void *own = gsd_pages_done_by(&q->pages, i);
+
+		if (own != NULL)
+			GS_TRY(gs_reduced_combine(&q->steps, all, parts_of(q, own).all));
+	}
+	return GS_OK;
+}
+
+/*
+ * Does the pages, and writes the results to area 0.
+ */
+static gs_status
+finish(connection *c, question *q, const gsd_count *m, gsd_answered *answer)
+{
+	char *area = c->ring + c->layout.slots * c->layout.slot_bytes;
+
+	if (m->count != q->added)
+		return GS_PROTOCOL;
+	GS_TRY(gsd_fault_status(c->chosen, STAGE_FINISH));
+	answer->engine_ns = gsd_now_ns();
+	GS_TRY(gsd_pages_do(&q->pages));
+	answer->engine_ns = gsd_now_ns() - answer->engine_ns;
+	GS_TRY(collect(q));
+	answer->rows = q->pages.rows;
+	answer->pages = q->pages.pages;
+	answer->bytes = q->result_bytes;
+	memcpy(area, parts_of(q, gsd_pages_done_by(&q->pages, 0)).all, q->result_bytes);
+	gsd_fault_answer(c->chosen, area, answer);
+	return GS_OK;
+}
+
+void
+gsd_ask_finish(connection *c, const gsd_count *m)
+{
+	gs_status status = c->question != NULL ? GS_OK : c->refused;
+	gsd_answered answer;
+
+	gsd_head(&answer.head, GSD_ANSWERED, sizeof(answer));
+	answer.job = c->number;
+	if (status == GS_OK)
+	{
+		status = finish(c, c->question, m, &answer);
+		free_question(c->question, status == GS_OK);
+		c->question = NULL;
+	}
+	answer.status = status;
+	c->asking = false;
+	c->state = NO_JOB;
+	if (status != GS_CANCELLED)
+		gsd_reply(c, &answer.head);
+}

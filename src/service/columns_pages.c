@@ -1,0 +1,325 @@
+/*
+ * columns_pages.c: work over the pages of a mask, in a version that is pinned meanwhile.
+ *
+ * Pages become a list of spans, each of pages that follow each other in a segment, with the columns of the segments
+ * beside it.  A device gets the list of all pages.  In host memory the mask is cut into units; the worker that takes a
+ * unit makes the list of its pages and does them, with an engine, lists and results of its own.
+ */
+#include "columns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Words of the mask in a unit of work: 512 pages, some 50,000 rows, a fraction of a millisecond. */
+#define UNIT_WORDS 8
+
+/* An array in host memory that grows, within the limits. */
+typedef struct list
+{
+	char *data;
+	uint64_t bytes, used;
+} list;
+
+struct page_worker
+{
+	gs_engine *engine; /* the CPU's */
+	list columns, spans;
+	const segment *last; /* of the last span */
+	uint32_t nsegments;
+	uint64_t rows, pages; /* of all its lists */
+	void *own;
+};
+
+/*
+ * Appends to a list.  Returns false without memory.
+ */
+static bool
+append(list *l, const void *item, uint64_t bytes)
+{
+	if (l->used + bytes > l->bytes)
+	{
+		uint64_t more = l->bytes > 0 ? l->bytes : 4096 > bytes ? 4096 : bytes;
+		bool room = gsd_work_take(more);
+		char *data = room ? realloc(l->data, l->bytes + more) : NULL;
+
+		if (data == NULL && room)
+			gsd_work_give(more);
+		if (data == NULL)
+			return false;
+		l->data = data;
+		l->bytes += more;
+	}
+	memcpy(l->data + l->used, item, bytes);
+	l->used += bytes;
+	return true;
+}
+
+/*
+ * Frees a list.
+ */
+static void
+free_list(list *l)
+{
+	free(l->data);
+	gsd_work_give(l->bytes);
+}
+
+/*
+ * Appends the columns of another segment.
+ */
+static bool
+add_segment(const page_job *j, page_worker *w, const segment *s)
+{
+	for (uint32_t i = 0; i < j->ncolumns; i++)
+		if (!append(&w->columns, &s->columns[j->columns[i]], sizeof(gs_held)))
+			return false;
+	w->last = s;
+	w->nsegments++;
+	return true;
+}
+
+/* Rows of a segment that are not in the list yet: pages that follow each other. */
+typedef struct pending
+{
+	const segment *of;
+	uint32_t first, rows;
+} pending;
+
+/*
+ * Appends the pending rows.
+ */
+static bool
+add_span(const page_job *j, page_worker *w, const pending *p)
+{
+	gs_span span = {.first = p->first, .rows = p->rows};
+
+	if (p->rows == 0)
+		return true;
+	if (p->of != w->last && !add_segment(j, w, p->of))
+		return false;
+	span.segment = w->nsegments - 1;
+	return append(&w->spans, &span, sizeof(span));
+}
+
+/*
+ * Adds a page to the pending rows, or appends these and begins with the page.
+ */
+static gs_status
+add_page(const page_job *j, page_worker *w, pending *p, const page_place *page)
+{
+	if (page == NULL || page->of == NULL)
+		return GS_INVALID;
+	w->pages++;
+	w->rows += page->rows;
+	if (page->of == p->of && page->first == p->first + p->rows)
+	{
+		p->rows += page->rows;
+		return GS_OK;
+	}
+	if (!add_span(j, w, p))
+		return GS_NOMEM;
+	*p = (pending){page->of, page->first, page->rows};
+	return GS_OK;
+}
+
+/*
+ * Returns the bits of a word of a mask that stand for blocks.
+ */
+static uint64_t
+bits_of_blocks(uint32_t blocks, uint64_t word)
+{
+	return gs_mask(blocks - word * 64 < 64 ? (uint32_t) (blocks - word * 64) : 64);
+}
+
+/*
+ * Makes the list of the pages of some words.  The mask's owner may be writing to it: each word is read once.
+ */
+static gs_status
+make_list(const page_job *j, page_worker *w, uint64_t word, uint64_t end)
+{
+	pending p = {0};
+
+	w->columns.used = w->spans.used = 0;
+	w->last = NULL;
+	w->nsegments = 0;
+	for (; word < end; word++)
+	{
+		uint64_t bits = j->mask[word] & bits_of_blocks(j->blocks, word);
+
+		for (; bits != 0; bits &= bits - 1)
+			GS_TRY(add_page(j, w, &p, gsd_version_page(j->v, word * 64 + (uint64_t) __builtin_ctzll(bits))));
+	}
+	return add_span(j, w, &p) ? GS_OK : GS_NOMEM;
+}
+
+/*
+ * Returns a worker's list, for an engine.
+ */
+static gs_held_rows
+rows_of_list(const page_job *j, const page_worker *w)
+{
+	return (gs_held_rows){.types = j->types,
+						  .ncolumns = j->ncolumns,
+						  .nsegments = w->nsegments,
+						  .columns = (const gs_held *) w->columns.data,
+						  .nspans = w->spans.used / sizeof(gs_span),
+						  .spans = (const gs_span *) w->spans.data};
+}
+
+/*
+ * Frees a worker.
+ */
+static void
+free_worker(const page_job *j, page_worker *w)
+{
+	if (w == NULL)
+		return;
+	gs_engine_close(w->engine);
+	free_list(&w->columns);
+	free_list(&w->spans);
+	free(w->own);
+	free(w);
+	gsd_work_give(sizeof(*w) + j->own_bytes);
+}
+
+/*
+ * Makes a worker.  Returns NULL without memory.
+ */
+static page_worker *
+make_worker(const page_job *j)
+{
+	page_worker *w;
+
+	if (!gsd_work_take(sizeof(*w) + j->own_bytes))
+		return NULL;
+	w = calloc(1, sizeof(*w));
+	if (w == NULL)
+		gsd_work_give(sizeof(*w) + j->own_bytes);
+	else if (posix_memalign(&w->own, 256, j->own_bytes) != 0 || gs_cpu_open(1, NULL, &w->engine) != GS_OK)
+	{
+		free_worker(j, w);
+		w = NULL;
+	}
+	else
+		memset(w->own, 0, j->own_bytes);
+	return w;
+}
+
+void *
+gsd_pages_own(page_job *j, uint32_t worker, gs_engine **engine)
+{
+	if (j->workers[worker] == NULL)
+		j->workers[worker] = make_worker(j);
+	if (j->workers[worker] == NULL)
+		return NULL;
+	*engine = j->workers[worker]->engine;
+	return j->workers[worker]->own;
+}
+
+void *
+gsd_pages_done_by(const page_job *j, uint32_t worker)
+{
+	return j->workers[worker] != NULL ? j->workers[worker]->own : NULL;
+}
+
+/*
+ * Does a unit on the CPU, in any thread.
+ */
+static void
+do_unit(void *arg, uint32_t worker, uint32_t index)
+{
+	page_job *j = arg;
+	uint64_t words = ((uint64_t) j->blocks + 63) / 64, first = (uint64_t) index * UNIT_WORDS;
+	uint64_t end = first + UNIT_WORDS < words ? first + UNIT_WORDS : words;
+	gs_engine *engine;
+	void *own;
+	gs_held_rows rows;
+	gs_status status = GS_NOMEM;
+
+	if (atomic_load_explicit(&j->status, memory_order_relaxed) != GS_OK)
+		return;
+	own = gsd_pages_own(j, worker, &engine);
+	if (own != NULL)
+		status = make_list(j, j->workers[worker], first, end);
+	if (status == GS_OK)
+	{
+		rows = rows_of_list(j, j->workers[worker]);
+		status = rows.nspans > 0 ? j->unit(j->arg, engine, own, &rows) : GS_OK;
+	}
+	if (status != GS_OK)
+		atomic_store(&j->status, status);
+}
+
+/*
+ * Makes one list of all pages for a device.
+ */
+static gs_status
+do_on_device(page_job *j)
+{
+	gs_engine *engine;
+	gs_held_rows rows;
+
+	if (gsd_pages_own(j, 0, &engine) == NULL)
+		return GS_NOMEM;
+	GS_TRY(make_list(j, j->workers[0], 0, ((uint64_t) j->blocks + 63) / 64));
+	rows = rows_of_list(j, j->workers[0]);
+	if (rows.nspans == 0)
+		return GS_OK;
+	GS_TRY(gsd_open_engine(j->c, j->t->place->dev));
+	return j->whole(j->arg, &rows);
+}
+
+gs_status
+gsd_pages_do(page_job *j)
+{
+	uint64_t units = (((uint64_t) j->blocks + 63) / 64 + UNIT_WORDS - 1) / UNIT_WORDS;
+	gs_status status = GS_OK;
+
+	if (units > 0 && j->t->place->dev == NULL)
+		status = gsd_pool_run(j->c, (uint32_t) units, do_unit, j) ? (gs_status) j->status : GS_CANCELLED;
+	else if (units > 0)
+	{
+		gsd_set_busy(j->c, true);
+		status = do_on_device(j);
+		gsd_set_busy(j->c, false);
+	}
+	for (uint32_t i = 0; i < GSD_MAX_THREADS; i++)
+	{
+		j->rows += j->workers[i] != NULL ? j->workers[i]->rows : 0;
+		j->pages += j->workers[i] != NULL ? j->workers[i]->pages : 0;
+	}
+	return status;
+}
+
+gs_status
+gsd_pages_pin(page_job *j, uint64_t number)
+{
+	table *t = j->t;
+	version *v;
+
+	pthread_mutex_lock(&t->mutex);
+	v = t->current;
+	while (v != NULL && v->number != number)
+		v = v->older;
+	if (v != NULL)
+		v->pins++;
+	if (gsd_table_want_room(t, j->blocks))
+		for (uint64_t word = 0; word * 64 < j->blocks; word++)
+			t->wanted[word] |= ~j->mask[word] & bits_of_blocks(j->blocks, word);
+	pthread_mutex_unlock(&t->mutex);
+	j->v = v;
+	return v != NULL ? GS_OK : GS_INVALID;
+}
+
+void
+gsd_pages_leave(page_job *j, bool answered)
+{
+	for (uint32_t i = 0; i < GSD_MAX_THREADS; i++)
+		free_worker(j, j->workers[i]);
+	if (j->v == NULL)
+		return;
+	pthread_mutex_lock(&j->t->mutex);
+	j->v->pins--;
+	j->t->queries += answered;
+	pthread_mutex_unlock(&j->t->mutex);
+}

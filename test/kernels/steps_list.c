@@ -1,0 +1,112 @@
+/*
+ * steps_list.c: makes lists of steps, for tests.
+ */
+#include "steps_list.h"
+
+#include <string.h>
+
+void
+list_begin(steps_list *l, const gs_type *types, uint32_t ncolumns)
+{
+	memset(l, 0, sizeof(*l));
+	l->head.magic = GS_STEPS_MAGIC;
+	l->head.ncolumns = ncolumns;
+	for (uint32_t c = 0; c < ncolumns; c++)
+		l->head.types[c] = (uint8_t) types[c];
+	l->head.first = l->head.bytes = (uint32_t) (sizeof(gs_steps) + ncolumns + 7) / 8 * 8;
+}
+
+/* Makes the list longer. */
+static void
+grow(steps_list *l, uint32_t bytes)
+{
+	l->head.bytes += bytes;
+	((gs_step *) (l->bytes + l->step))->bytes += bytes;
+}
+
+static void
+begin_step(steps_list *l, gs_step_kind kind, size_t head, size_t items)
+{
+	l->step = l->head.bytes;
+	l->next = l->step + (uint32_t) head;
+	l->head.nsteps++;
+	((gs_step *) (l->bytes + l->step))->kind = kind;
+	grow(l, (uint32_t) (head + items));
+}
+
+void
+list_filter(steps_list *l, uint32_t nterms)
+{
+	begin_step(l, GS_STEP_FILTER, sizeof(gs_filter_step), nterms * sizeof(gs_term));
+	((gs_filter_step *) (l->bytes + l->step))->nterms = nterms;
+}
+
+void
+list_group(steps_list *l, uint32_t naggregates)
+{
+	begin_step(l, GS_STEP_GROUP, sizeof(gs_group_step), naggregates * sizeof(gs_aggregate));
+	((gs_group_step *) (l->bytes + l->step))->naggregates = naggregates;
+}
+
+/* Adds something behind the step. */
+static uint32_t
+add(steps_list *l, const void *from, size_t bytes)
+{
+	uint32_t at = l->head.bytes;
+
+	if (bytes > 0)
+		memcpy(l->bytes + at, from, bytes);
+	grow(l, (uint32_t) bytes);
+	return at;
+}
+
+uint32_t
+list_integers(steps_list *l, const wide *values, uint32_t n)
+{
+	return add(l, values, n * sizeof(*values));
+}
+
+uint32_t
+list_doubles(steps_list *l, const double *values, uint32_t n)
+{
+	uint32_t at = l->head.bytes;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		gs_constant c = {{0, 0}};
+
+		memcpy(&c.half[0], &values[i], sizeof(double));
+		(void) add(l, &c, sizeof(c));
+	}
+	return at;
+}
+
+void
+list_term(steps_list *l, uint32_t column, gs_test test, uint32_t constants, uint32_t n)
+{
+	*(gs_term *) (l->bytes + l->next) = (gs_term){column, test, constants, n};
+	l->next += (uint32_t) sizeof(gs_term);
+}
+
+void
+list_compare(steps_list *l, uint32_t column, gs_test test, wide value)
+{
+	list_term(l, column, test, list_integers(l, &value, 1), 1);
+}
+
+void
+list_aggregate(steps_list *l, gs_operation operation, const gs_instruction *code, uint32_t ncode)
+{
+	uint32_t at = ncode > 0 ? add(l, code, ncode * sizeof(*code)) : 0;
+
+	*(gs_aggregate *) (l->bytes + l->next) = (gs_aggregate){operation, at, ncode, 0};
+	l->next += (uint32_t) sizeof(gs_aggregate);
+}
+
+void
+list_column(steps_list *l, gs_operation operation, uint32_t column, gs_number number)
+{
+	gs_instruction in = {GS_CODE_COLUMN, (uint8_t) number, 0, column};
+
+	list_aggregate(l, operation, &in, 1);
+}

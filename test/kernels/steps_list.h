@@ -1,0 +1,40 @@
+/*
+ * steps_list.h: makes lists of steps, for tests: a filter with its terms, then a group with its aggregates.
+ */
+#ifndef GPUSORT_TEST_STEPS_LIST_H
+#define GPUSORT_TEST_STEPS_LIST_H
+
+#include "kernels/gs_steps.h"
+
+typedef __int128 wide;
+
+typedef struct steps_list
+{
+	union
+	{
+		gs_steps head;
+		uint8_t bytes[GS_STEPS_MAX_BYTES];
+	};
+	uint32_t step; /* offset of the step that is being made */
+	uint32_t next; /* its next term or aggregate */
+} steps_list;
+
+void list_begin(steps_list *l, const gs_type *types, uint32_t ncolumns);
+void list_filter(steps_list *l, uint32_t nterms);
+void list_group(steps_list *l, uint32_t naggregates);
+
+/* Adds constants to the step, and returns the offset of the first. */
+uint32_t list_integers(steps_list *l, const wide *values, uint32_t n);
+uint32_t list_doubles(steps_list *l, const double *values, uint32_t n);
+
+/* Adds a term, of constants that lie at an offset. */
+void list_term(steps_list *l, uint32_t column, gs_test test, uint32_t constants, uint32_t n);
+/* Adds a term of one integer. */
+void list_compare(steps_list *l, uint32_t column, gs_test test, wide value);
+
+/* Adds an aggregate. */
+void list_aggregate(steps_list *l, gs_operation operation, const gs_instruction *code, uint32_t ncode);
+/* Adds an aggregate of a column. */
+void list_column(steps_list *l, gs_operation operation, uint32_t column, gs_number number);
+
+#endif
