@@ -21,8 +21,6 @@
 /* Powers of ten that fit 128 bits. */
 #define MAX_POWER 38
 
-#define MAX_INSTRUCTIONS 64
-
 /* The list being written. */
 typedef struct StepsWriter
 {
@@ -41,7 +39,7 @@ typedef struct Fragment
 	int128		constant;
 	uint32		depth;			/* values on the stack at one time */
 	int			ncode;
-	gs_instruction code[MAX_INSTRUCTIONS];
+	gs_instruction code[GS_STEPS_MAX_CODE];
 } Fragment;
 
 /* An expression being translated. */
@@ -174,7 +172,7 @@ number_of(gs_type type)
 static void
 append(Translation *translation, Fragment *fragment, gs_code code, gs_number result, uint32 operand)
 {
-	if (fragment->ncode == MAX_INSTRUCTIONS)
+	if (fragment->ncode == (int) GS_STEPS_MAX_CODE)
 		translation->why = "an expression is too long";
 	else
 		fragment->code[fragment->ncode++] = (gs_instruction) {(uint8) code, (uint8) result, 0, operand};
@@ -386,6 +384,8 @@ columns_steps(const ColumnsQuery *query, const QueryValues *values, ColumnsSteps
 	Filter		filter;
 	const char *why = columns_filter(query, values, &filter);
 
+	if (why == NULL && filter.nterms > (int) GS_STEPS_MAX_TERMS)
+		why = "it has too many conditions";
 	if (why != NULL)
 		return why;
 	put_header(&writer, query);

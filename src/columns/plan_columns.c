@@ -12,6 +12,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
@@ -248,19 +249,14 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = make_plan,
 };
 
-/*
- * Returns PostgreSQL's cheapest aggregate, with the aggregates' values as its columns, or NULL.  One that reads an
- * index for each min and max is not taken, since its plan replaces these aggregates wherever they stand.
- */
-static Path *
-make_child(const Offer *offer)
+/* Returns PostgreSQL's cheapest path that computes the aggregates from the table's rows, or NULL. */
+static const AggPath *
+cheapest_aggregate(const RelOptInfo *grouped)
 {
 	const AggPath *best = NULL;
-	AggPath    *child;
-	PathTarget *target;
 	ListCell   *lc;
 
-	foreach(lc, offer->grouped->pathlist)
+	foreach(lc, grouped->pathlist)
 	{
 		const AggPath *path = lfirst(lc);
 
@@ -271,14 +267,35 @@ make_child(const Offer *offer)
 			 path->path.total_cost < best->path.total_cost))
 			best = path;
 	}
-	if (best == NULL)
-		return NULL;
-	child = makeNode(AggPath);
-	*child = *best;
-	target = create_empty_pathtarget();
+	return best;
+}
+
+/*
+ * Returns PostgreSQL's aggregate with the aggregates' values as its columns.  A plan that reads an index, or one row,
+ * for each min and max is not taken, since it replaces these aggregates wherever they stand.
+ */
+static Path *
+make_child(const Offer *offer)
+{
+	const AggPath *best = cheapest_aggregate(offer->grouped);
+	AggPath    *child;
+	PathTarget *target = create_empty_pathtarget();
+	ListCell   *lc;
+
 	foreach(lc, offer->aggregates)
 		add_column_to_pathtarget(target, lfirst(lc), 0);
-	child->path.pathtarget = set_pathtarget_cost_width(offer->root, target);
+	target = set_pathtarget_cost_width(offer->root, target);
+	if (best == NULL)
+	{
+		AggClauseCosts costs = {0};
+
+		get_agg_clause_costs(offer->root, AGGSPLIT_SIMPLE, &costs);
+		return &create_agg_path(offer->root, offer->grouped, offer->input->cheapest_total_path, target, AGG_PLAIN,
+								AGGSPLIT_SIMPLE, NIL, NIL, &costs, 1)->path;
+	}
+	child = makeNode(AggPath);
+	*child = *best;
+	child->path.pathtarget = target;
 	return &child->path;
 }
 
@@ -357,17 +374,12 @@ offer_columns(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
 {
 	Offer		offer = {.root = root, .input = input, .grouped = grouped};
 	const char *why;
-	Path	   *child;
 
 	if (!is_about_chosen(&offer))
 		return;
 	why = refused(&offer);
-	if (why != NULL)
-	{
+	if (why == NULL)
+		add_path(grouped, make_path(&offer, make_child(&offer)));
+	else
 		ereport(DEBUG1, (errmsg_internal("gpusort: not answered from columns: %s", why)));
-		return;
-	}
-	child = make_child(&offer);
-	if (child != NULL)
-		add_path(grouped, make_path(&offer, child));
 }

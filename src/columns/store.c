@@ -265,6 +265,7 @@ await_checked(ServiceLink *link, StoreChecked *result, EngineFailure *why)
 	if (*why == ENGINE_OK && answer.head.type != GSD_CHECKED)
 		*why = ENGINE_PROTOCOL;
 	*result = answer.checked;
+	link->asking = *why != ENGINE_OK;
 	return *why == ENGINE_OK;
 }
 
@@ -287,6 +288,7 @@ store_check(ServiceLink *link, uint64 table, uint64 version, const uint64 *mask,
 	message.check.blocks = nblocks;
 	message.check.ncolumns = ncolumns;
 	memcpy(message.check.columns, columns, ncolumns * sizeof(uint32));
+	link->asking = true;
 	if (!link_send(link, &message.head, why) || !await_checked(link, result, why))
 		return false;
 	*stale = result->status == GS_INVALID;

@@ -129,21 +129,28 @@ close_oldest(LinkKind kind)
 	link_close(oldest);
 }
 
-void
-link_park(ServiceLink *link)
+/* Ends the link's job.  A question about columns is over with its answer.  Returns false if the link is lost. */
+static bool
+end_job(ServiceLink *link)
 {
 	gsd_job_message end;
 
+	link->ending = link->kind != LINK_COLUMNS || link->asking;
 	gsd_head(&end.head, GSD_END, sizeof(end));
 	end.job = link->job;
-	if (gsd_send(link->socket, &end.head, -1) != GSD_IO_OK)
+	return !link->ending || gsd_send(link->socket, &end.head, -1) == GSD_IO_OK;
+}
+
+void
+link_park(ServiceLink *link)
+{
+	if (!end_job(link))
 	{
 		link_close(link);
 		return;
 	}
 	if (idle_count[link->kind] >= MAX_IDLE)
 		close_oldest(link->kind);
-	link->ending = true;
 	dlist_push_head(&idle, &link->node);
 	idle_count[link->kind]++;
 }

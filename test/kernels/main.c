@@ -21,6 +21,8 @@ main(int argc, char **argv)
 		{"scans", "others", test_others, ANYWHERE, USUAL},
 		{"scans", "rows", test_rows, ANYWHERE, USUAL},
 		{"scans", "check", test_check, ANYWHERE, USUAL},
+		{"scans", "steps", test_steps, ANYWHERE, USUAL},
+		{"scans", "steps-check", test_steps_check, CPU_ONLY, USUAL},
 		{"scans", "scan-large", test_scan_large, ANYWHERE, LARGE},
 		{"sorts", "radix", test_radix, ANYWHERE, USUAL},
 		{"sorts", "plans", test_plans, ANYWHERE, USUAL},

@@ -1,0 +1,137 @@
+/*
+ * steps_filter.c: the rows of a block that pass a filter, as a mask, 64 rows at a time.
+ */
+#include "steps.h"
+
+#define TOP_BIT ((uint64_t) 1 << 63)
+/* With more ranges than these, each row looks its own up. */
+#define MOST_RANGES 16
+
+uint64_t
+gs_null_bits(const uint64_t *nulls, uint64_t first, uint32_t n)
+{
+	uint32_t at = first % 64;
+	uint64_t bits = nulls[first / 64] >> at;
+
+	if (at + n > 64)
+		bits |= nulls[first / 64 + 1] << (64 - at);
+	return bits & gs_mask(n);
+}
+
+/* Returns the values of 64 rows, copied if less than that are there, or as their order if they are floats. */
+static const void *
+group_of(const gs_steps_plan *plan, gs_type type, const char *from, uint32_t n, uint64_t *room)
+{
+	uint64_t real[64];
+
+	if (!gs_type_is_float(type))
+		return n == 64 ? from : memcpy(room, from, n * gs_width_of(type));
+	if (type == GS_F32)
+		plan->reduce->widen(GS_F32, from, n, real);
+	plan->loops->encode(GS_F64, room, NULL, type == GS_F32 ? (const void *) real : from, n);
+	return room;
+}
+
+/* Returns the key of a value that group_of has returned. */
+static int64_t
+key_at(gs_type type, const void *group, uint32_t i)
+{
+	if (type == GS_U64 || gs_type_is_float(type))
+		return (int64_t) (((const uint64_t *) group)[i] ^ TOP_BIT);
+	return (int64_t) gs_column_scalar(type, group, i).integer;
+}
+
+/* Looks keys up in the ranges: finds the last one that begins at or below the key. */
+static uint64_t
+look_up(const gs_term_plan *t, const void *group, uint32_t n)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		int64_t key = key_at(t->type, group, i);
+		const gs_key_range *range = t->ranges;
+
+		for (uint32_t left = t->nranges; left > 1;)
+		{
+			uint32_t half = left / 2;
+
+			range = range[half].low <= key ? range + half : range;
+			left -= half;
+		}
+		bits |= (uint64_t) ((uint64_t) key - (uint64_t) range->low <= range->span) << i;
+	}
+	return bits;
+}
+
+/* Returns which of up to 64 rows have a value in the term's ranges. */
+static uint64_t
+in_ranges(const gs_steps_plan *plan, const gs_term_plan *t, const char *from, uint32_t n)
+{
+	uint64_t room[64], bits = 0;
+	const void *group = group_of(plan, t->type, from, n, room);
+	bool ordered = gs_type_is_float(t->type);
+	int width = ordered ? 3 : gs_log_width(t->type);
+
+	if (t->nranges > MOST_RANGES)
+		return look_up(t, group, n);
+	for (uint32_t i = 0; i < t->nranges; i++)
+	{
+		uint64_t low = (uint64_t) t->ranges[i].low ^ (ordered || t->type == GS_U64 ? TOP_BIT : 0);
+		gs_select_rule rule = {.low = low, .span = t->ranges[i].span};
+
+		bits |= plan->select->range[width](group, &rule);
+	}
+	return bits;
+}
+
+/* Returns which of up to 64 rows pass a term that is tested row by row. */
+static uint64_t
+by_rows(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns, uint64_t first, uint32_t n)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		bits |= (uint64_t) gs_term_passes(plan->steps, t->term, columns, first + i) << i;
+	return bits;
+}
+
+/* Returns which of up to 64 rows pass a term. */
+static uint64_t
+passes(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns, uint64_t first, uint32_t n)
+{
+	const gs_held *column = &columns[t->term->column];
+	uint64_t nulls = column->nulls != NULL ? gs_null_bits(column->nulls, first, n) : 0;
+
+	switch (t->kind)
+	{
+		case GS_TERM_RANGES:
+			return (in_ranges(plan, t, (const char *) column->values + first * gs_width_of(t->type), n) ^
+					(t->outside ? ~(uint64_t) 0 : 0)) & ~nulls;
+		case GS_TERM_ROWS:
+			return by_rows(plan, t, columns, first, n);
+		case GS_TERM_ALL:
+			return ~nulls;
+		case GS_TERM_NULLS:
+			return nulls;
+		default: /* GS_TERM_NONE */
+			return 0;
+	}
+}
+
+uint32_t
+gs_steps_mask(const gs_steps_plan *plan, const gs_held *columns, uint64_t first, uint32_t n, uint64_t *mask)
+{
+	uint32_t passed = 0;
+
+	for (uint32_t w = 0; w * 64 < n; w++)
+	{
+		uint32_t some = n - w * 64 < 64 ? n - w * 64 : 64;
+
+		mask[w] = gs_mask(some);
+		for (uint32_t t = 0; t < plan->nterms && mask[w] != 0; t++)
+			mask[w] &= passes(plan, &plan->terms[t], columns, first + w * 64, some);
+		passed += (uint32_t) __builtin_popcountll(mask[w]);
+	}
+	return passed;
+}

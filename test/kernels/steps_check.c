@@ -1,0 +1,250 @@
+/*
+ * steps_check.c: lists of steps that are wrong: each rule broken, every byte of valid lists changed, every length.
+ */
+#include "scan_test.h"
+
+#include "steps_reference.h"
+
+static const gs_type types[3] = {GS_I32, GS_F64, GS_U128};
+
+/* A list with all that there can be. */
+static void
+full_list(steps_list *l)
+{
+	const wide in[3] = {-5, 7, 7};
+	const double between[2] = {-1.5, INFINITY};
+	gs_instruction code[5] = {{GS_CODE_COLUMN, GS_NUMBER_I64, 0, 0},
+							  {GS_CODE_CONSTANT, GS_NUMBER_I16, 0, 0},
+							  {GS_CODE_MULTIPLY, GS_NUMBER_I64, 0, 0},
+							  {GS_CODE_COLUMN, GS_NUMBER_I128, 0, 2},
+							  {GS_CODE_SUBTRACT, GS_NUMBER_I128, 0, 0}};
+	wide hundred = 100;
+
+	list_begin(l, types, 3);
+	list_filter(l, 3);
+	list_term(l, 0, GS_TEST_IN, list_integers(l, in, 3), 3);
+	list_term(l, 1, GS_TEST_BETWEEN, list_doubles(l, between, 2), 2);
+	list_term(l, 2, GS_TEST_NOT_NULL, 0, 0);
+	list_group(l, 4);
+	code[1].operand = list_integers(l, &hundred, 1);
+	list_aggregate(l, GS_SUM, code, 5);
+	list_aggregate(l, GS_COUNT, NULL, 0);
+	list_column(l, GS_MIN, 1, GS_NUMBER_F64);
+	list_column(l, GS_MAX, 0, GS_NUMBER_I32);
+}
+
+static bool
+valid(const steps_list *l)
+{
+	return gs_steps_check(&l->head, l->head.bytes <= sizeof(*l) ? l->head.bytes : sizeof(*l)) == GS_OK;
+}
+
+/* What may be carried out: over some rows, so that a checker sees each access. */
+static void
+carry_out(const steps_list *l)
+{
+	static uint64_t values[3][256];
+	static const uint64_t nulls[2] = {0x5555, 0};
+	gs_type as[3];
+	gs_held held[3] = {{values[0], nulls}, {values[1], NULL}, {values[2], nulls}};
+	gs_span span = {0, 0, 100};
+	gs_held_rows rows = {as, 3, 1, held, 1, &span};
+	gs_reduced out[GS_STEPS_MAX_AGGREGATES];
+	size_t temp;
+	gs_status status;
+
+	if (l->head.ncolumns != 3)
+		return;
+	for (int c = 0; c < 3; c++)
+		as[c] = (gs_type) l->head.types[c];
+	temp = gs_reduce_temp_bytes(engine, &rows, &l->head);
+	status = gs_reduce_rows(engine, &rows, &l->head, out, temp_of(temp), temp);
+	check(status == GS_OK || status == GS_OVERFLOW, "a list that passes its check can be carried out");
+}
+
+/* Changes every byte of a valid list. */
+static void
+mutated(void)
+{
+	static steps_list l;
+	uint32_t bytes, passed = 0;
+
+	full_list(&l);
+	bytes = l.head.bytes;
+	for (uint32_t at = 0; at < bytes; at++)
+		for (int turn = 0; turn < (small_only ? 4 : 24); turn++)
+		{
+			steps_list *copy = malloc(bytes);
+
+			memcpy(copy, &l, bytes);
+			copy->bytes[at] = turn < 8 ? l.bytes[at] ^ (uint8_t) (1 << turn) : (uint8_t) rnd();
+			if (turn > 16)
+				copy->bytes[rnd() % bytes] = (uint8_t) (rnd() % 16);
+			if (gs_steps_check(&copy->head, bytes) == GS_OK)
+			{
+				passed++;
+				carry_out(copy);
+			}
+			free(copy);
+		}
+	check(passed > 0, "some changed lists are lists");
+}
+
+/* Lists that are cut off. */
+static void
+cut(void)
+{
+	static steps_list l;
+
+	full_list(&l);
+	for (uint32_t bytes = 0; bytes < l.head.bytes; bytes++)
+	{
+		steps_list *copy = malloc(bytes > 0 ? bytes : 1);
+
+		memcpy(copy, &l, bytes);
+		check(gs_steps_check(&copy->head, bytes) == GS_INVALID, "cut off after %u bytes", bytes);
+		if (bytes >= sizeof(gs_steps))
+		{
+			copy->head.bytes = bytes;
+			check(gs_steps_check(&copy->head, bytes) == GS_INVALID, "of %u bytes", bytes);
+		}
+		free(copy);
+	}
+}
+
+/* Makes the n-th wrong list.  Returns NULL after the last, otherwise what is wrong. */
+static const char *
+wrong_list(steps_list *l, int n)
+{
+	gs_filter_step *filter;
+	gs_group_step *group;
+	gs_instruction *code;
+
+	full_list(l);
+	filter = (gs_filter_step *) (l->bytes + l->head.first);
+	group = (gs_group_step *) (l->bytes + l->head.first + filter->step.bytes);
+	code = (gs_instruction *) (l->bytes + group->aggregates[0].code);
+	switch (n)
+	{
+		case 0: l->head.magic++; return "magic";
+		case 1: l->head.bytes = GS_STEPS_MAX_BYTES + 8; return "too long";
+		case 2: l->head.zero = 1; return "zero of the head";
+		case 3: l->head.ncolumns = 0; return "no columns";
+		case 4: l->head.ncolumns = GS_STEPS_MAX_COLUMNS + 1; return "too many columns";
+		case 5: l->head.types[1] = GS_BYTES; return "strings";
+		case 6: l->head.nsteps = 0; return "no steps";
+		case 7: l->head.nsteps = 1; return "a filter alone";
+		case 8: l->head.nsteps = 3; return "a step more";
+		case 9: l->head.first += 4; return "steps that are not aligned";
+		case 10: l->head.first = 0xfffffff8; return "steps beyond";
+		case 11: l->head.first = 24; return "steps in the types";
+		case 12: filter->step.kind = GS_STEP_GROUP; return "two groups";
+		case 13: group->step.kind = GS_STEP_FILTER; return "two filters";
+		case 14: filter->step.bytes = 0xfffffff8; return "a step beyond";
+		case 15: filter->step.bytes = 0; return "a step without bytes";
+		case 16: group->step.bytes -= 8; return "bytes behind the last step";
+		case 17: filter->nterms = 0xffffffff; return "terms beyond";
+		case 18: filter->zero = 1; return "zero of the filter";
+		case 19: filter->terms[0].column = 3; return "no such column";
+		case 20: filter->terms[2].test = GS_TEST_NEVER + 1; return "no such test";
+		case 21: filter->terms[0].constants += 4; return "constants that are not aligned";
+		case 22: filter->terms[0].constants = l->head.first; return "constants in the terms";
+		case 23: filter->terms[0].nconstants = 0x10000001; return "constants beyond";
+		case 24: filter->terms[0].nconstants = 0; return "IN without constants";
+		case 25: filter->terms[1].nconstants = 1; return "BETWEEN with one";
+		case 26: filter->terms[0].test = GS_TEST_EQ; return "EQ with three";
+		case 27: filter->terms[2].nconstants = 1; return "NOT NULL with one";
+		case 28: ((gs_constant *) (l->bytes + filter->terms[0].constants))->half[1] = 0; return "constants that descend";
+		case 29: ((gs_constant *) (l->bytes + filter->terms[1].constants))->half[1] = 1; return "a wide double";
+		case 30: filter->terms[1].test = GS_TEST_IN; filter->terms[1].constants = filter->terms[0].constants;
+				 filter->terms[1].nconstants = 5; filter->terms[1].column = 0; return "constants of two terms";
+		case 31: filter->terms[0].constants = group->aggregates[0].code; return "constants of another step";
+		case 32: group->naggregates = 0; return "no aggregates";
+		case 33: group->naggregates = GS_STEPS_MAX_AGGREGATES + 1; return "too many aggregates";
+		case 34: group->zero = 1; return "zero of the group";
+		case 35: group->aggregates[0].operation = GS_COMPOSE; return "no such operation";
+		case 36: group->aggregates[0].zero = 1; return "zero of an aggregate";
+		case 37: group->aggregates[0].code += 4; return "code that is not aligned";
+		case 38: group->aggregates[0].code = l->head.bytes; return "code behind the list";
+		case 39: group->aggregates[0].ncode = 0xffffffff; return "code beyond";
+		case 40: group->aggregates[0].ncode = 4; return "two values left";
+		case 41: group->aggregates[0].ncode = 0; return "a sum of nothing";
+		case 42: code[0].code = GS_CODE_ADD; return "operands that are not there";
+		case 43: code[0].code = GS_CODE_MULTIPLY + 1; return "no such code";
+		case 44: code[0].result = GS_NUMBER_I16; return "a result that does not hold the column";
+		case 45: code[0].result = GS_NUMBER_F64; return "an integer as a double";
+		case 46: code[0].operand = 1; return "a double as an integer";
+		case 47: code[0].operand = 3; return "a column that is none";
+		case 48: code[0].zero = 1; return "zero of an instruction";
+		case 49: code[1].operand += 4; return "a constant that is not aligned";
+		case 50: code[1].operand = filter->terms[0].constants; return "a constant of another step";
+		case 51: ((gs_constant *) (l->bytes + code[1].operand))->half[0] = 40000; return "a constant out of range";
+		case 52: code[2].operand = 1; return "an operand of a product";
+		case 53: code[4].result = GS_NUMBER_F64 + 1; return "no such number";
+		case 54: code[4].result = GS_NUMBER_F64; return "arithmetic of doubles";
+		default: return NULL;
+	}
+}
+
+/* Expressions of many values, and lists of many terms. */
+static void
+deep(void)
+{
+	static steps_list l;
+	gs_instruction code[GS_STEPS_MAX_CODE + 2];
+
+	for (uint32_t depth = GS_STEPS_MAX_DEPTH; depth <= GS_STEPS_MAX_DEPTH + 1; depth++)
+	{
+		for (uint32_t i = 0; i < depth; i++)
+		{
+			code[i] = (gs_instruction){GS_CODE_COLUMN, GS_NUMBER_I32, 0, 0};
+			code[depth + i] = (gs_instruction){GS_CODE_ADD, GS_NUMBER_I64, 0, 0};
+		}
+		list_begin(&l, types, 3);
+		list_group(&l, 1);
+		list_aggregate(&l, GS_SUM, code, 2 * depth - 1);
+		check(valid(&l) == (depth <= GS_STEPS_MAX_DEPTH), "%u values on the stack", depth);
+		if (valid(&l))
+			carry_out(&l);
+	}
+	for (uint32_t n = GS_STEPS_MAX_CODE - 1; n <= GS_STEPS_MAX_CODE + 1; n += 2)
+	{
+		for (uint32_t i = 0; i < n; i++)
+			code[i] = i % 2 || i == 0 ? (gs_instruction){GS_CODE_COLUMN, GS_NUMBER_I32, 0, 0}
+									  : (gs_instruction){GS_CODE_ADD, GS_NUMBER_I64, 0, 0};
+		list_begin(&l, types, 3);
+		list_group(&l, 1);
+		list_aggregate(&l, GS_SUM, code, n);
+		check(valid(&l) == (n <= GS_STEPS_MAX_CODE), "%u instructions", n);
+	}
+	for (uint32_t n = GS_STEPS_MAX_TERMS; n <= GS_STEPS_MAX_TERMS + 1; n++)
+	{
+		list_begin(&l, types, 3);
+		list_filter(&l, n);
+		for (uint32_t i = 0; i < n; i++)
+			list_term(&l, 0, GS_TEST_NOT_NULL, 0, 0);
+		list_group(&l, 1);
+		list_aggregate(&l, GS_COUNT, NULL, 0);
+		check(valid(&l) == (n <= GS_STEPS_MAX_TERMS), "%u terms", n);
+	}
+}
+
+void
+test_steps_check(void)
+{
+	static steps_list l;
+	const char *what;
+
+	group("lists of steps that are wrong");
+	rnd_seed(815);
+	full_list(&l);
+	check(valid(&l), "the list is right");
+	carry_out(&l);
+	check(gs_steps_check(NULL, 0) == GS_INVALID, "no list");
+	check(gs_steps_check((const gs_steps *) (l.bytes + 1), 1000) == GS_INVALID, "not aligned");
+	for (int n = 0; (what = wrong_list(&l, n)) != NULL; n++)
+		check(!valid(&l), "refused: %s", what);
+	deep();
+	cut();
+	mutated();
+}
