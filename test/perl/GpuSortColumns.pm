@@ -62,7 +62,8 @@ END $$;
 
 CREATE FUNCTION compare.used(plan jsonb, OUT used text, OUT reason text, OUT heap bigint, OUT young bigint) LANGUAGE sql AS $$
 SELECT CASE WHEN count(*) = 0 THEN 'none'
-	WHEN bool_and((n #>> '{Plans,0,Actual Loops}')::float8 = 0) THEN 'columns' ELSE 'child' END,
+	WHEN bool_or(jsonb_path_exists(n, '$.Plans[*] ? (@."Parent Relationship" == "child" && @."Actual Loops" > 0)'))
+	THEN 'child' ELSE 'columns' END,
 	max(substring(n ->> 'Columns' FROM '\((.*)\)')), sum((n ->> 'Pages From Table')::int8), sum((n ->> 'Young Pages')::int8)
 FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuColumns")') n
 WHERE (n ->> 'Actual Loops')::float8 > 0
@@ -132,7 +133,9 @@ sub columns_used
 	my @nodes = nodes(decode_json($text)->[0]{Plan});
 
 	return 'none' unless @nodes;
-	return (grep { $_->{Plans}[0]{'Actual Loops'} > 0 } @nodes) ? 'child' : 'columns';
+	return 'child'
+		if grep { $_->{'Parent Relationship'} eq 'child' && $_->{'Actual Loops'} > 0 } map { @{ $_->{Plans} } } @nodes;
+	return 'columns';
 }
 
 1;

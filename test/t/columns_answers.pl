@@ -69,7 +69,10 @@ sub same
 sub executed
 {
 	my ($session, $statement, $expected, $name) = @_;
-	my ($off, $on) = map { said($session, "SET gpusort.columns = $_", $statement) } 'off', 'on';
+	# on first: a plan that is cached now shall be one with columns
+	my ($on, $off) = map { said($session, "SET gpusort.columns = $_", $statement) } 'on', 'off';
+
+	said($session, 'SET gpusort.columns = on');
 
 	is($on, $off, "$name: $statement");
 	is($on, $expected, "$name: $statement, as planned anew") if defined $expected;
@@ -185,15 +188,16 @@ BEGIN
 	RETURN true;
 END $$;
 CREATE VIEW barrier WITH (security_barrier) AS SELECT id, a, n FROM t WHERE a < 500;
+CREATE VIEW plain AS SELECT id, a, n FROM t WHERE a < 500;
 CREATE VIEW invoker WITH (security_invoker) AS SELECT id, a, n FROM t WHERE a < 500;
-GRANT SELECT ON barrier, invoker TO reader;
+GRANT SELECT ON barrier, plain, invoker TO reader;
 SQL
 said($session, 'SET ROLE reader');
-from_columns($session, 'SELECT sum(id) FROM barrier WHERE a > 3', 'a security barrier');
+from_columns($session, 'SELECT sum(id) FROM plain WHERE a > 3', 'a view of what the user may not read');
 executed($session, $_, undef, 'a view')
 	foreach map { ("SELECT sum(id), max(n) FROM $_ WHERE a > 3", "SELECT sum(id) FROM $_ WHERE leaks(a)",
 		"SELECT sum(id) FROM $_ WHERE leaks(a) AND a < 100", "SELECT count(*) FROM $_ WHERE 1 / (a - 700) > 3") }
-	qw(barrier invoker);
+	qw(barrier plain invoker);
 said($session, 'RESET ROLE');
 
 # parameters
@@ -298,7 +302,7 @@ foreach my $ddl (
 		is($cached, $anew, "$ddl: $name as planned anew") unless $cached =~ /ERROR/;
 		said($session, "DEALLOCATE $name", "PREPARE $name ($types) AS $query") if $cached =~ /ERROR/;
 	}
-	from_columns($session, 'EXECUTE p1 (500)', $ddl) if $ddl =~ /int8|TO a|CLUSTER|TRUNCATE|LOGGED|_add/
+	from_columns($session, 'EXECUTE p1 (500)', $ddl) if $ddl =~ /int8|TO a|CLUSTER|LOGGED|_add/
 		&& $ddl !~ /UNLOGGED/;
 }
 
@@ -507,7 +511,7 @@ alike('functions', "BEGIN; $functions UPDATE g SET a = a + 50 WHERE id < 1000; $
 run("SET gpusort.columns = $_", 'CALL commits()') foreach qw(on off);
 is(run("SELECT n, s FROM log GROUP BY n, s HAVING count(*) FILTER (WHERE mode = 'on') <> count(*) FILTER (WHERE mode = 'off')"),
 	'', 'a procedure that commits');
-is(run("SELECT count(*) FROM log"), '18', 'of as many answers');
+is(run("SELECT count(*) FROM log"), '14', 'of as many answers');
 
 # triggers
 run(<<'SQL');
