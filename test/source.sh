@@ -23,7 +23,7 @@ may_include() {
 	case $1 in
 		.) echo plan parallel shares append aggregates columns core nodes engine base ;;
 		plan) echo parallel shares append aggregates columns cost core nodes keys engine base ;;
-		columns) echo keys engine base ;;
+		columns) echo core nodes keys engine base ;;
 		parallel | append) echo cost core rows nodes merge keys engine base ;;
 		shares) echo cost core rows nodes base ;;
 		aggregates) echo shares arrays cost core nodes keys engine base ;;

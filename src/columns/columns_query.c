@@ -244,7 +244,8 @@ add_comparison(ColumnsQuery *query, Oid op, Expr *left, Expr *right, bool array)
 	why = add_column(query, (Var *) column, &term.column);
 	if (why != NULL)
 		return why;
-	if (!is_comparable(column_type(query, term.column), term.type, term.test == GS_TEST_EQ || term.test == GS_TEST_NE) ||
+	if (!is_comparable(column_type(query, term.column), term.type,
+					   term.test == GS_TEST_EQ || term.test == GS_TEST_NE) ||
 		(compared != column_type(query, term.column) && !is_comparable(compared, term.type, false)))
 		return "a condition compares types that are not compared exactly";
 	if (array)

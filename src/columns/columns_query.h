@@ -52,7 +52,7 @@ typedef struct QueryAnswer
 typedef struct ColumnsQuery
 {
 	int			ncolumns;
-	ColumnDescription columns[GS_STEPS_MAX_COLUMNS];	/* by the type of the query's columns alone, and their numbers */
+	ColumnDescription columns[GS_STEPS_MAX_COLUMNS];	/* by type alone, and their numbers */
 	List	   *values;			/* expressions without columns, evaluated for each scan */
 	int			nterms;
 	QueryTerm  *terms;

@@ -560,8 +560,8 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 }
 
 /*
- * create_upper_paths_hook: offers paths over sorts, if these are enabled, and answers from columns.  Set-returning functions in the target are excluded,
- * because they are split off only later.
+ * create_upper_paths_hook: offers paths over sorts, if these are enabled, and answers from columns.  Set-returning
+ * functions in the target are excluded, because they are split off only later.
  */
 static void
 offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output, void *extra)

@@ -1,0 +1,45 @@
+-- What EXPLAIN shows of answers from resident columns, and why DEBUG1 says that there are none.
+LOAD 'gpusort';
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS gpusort;
+SET max_parallel_workers_per_gather = 0;
+SET gpusort.explain_machine = off;
+SET gpusort.columns = force;
+CREATE SCHEMA held;
+SET search_path = held, public;
+CREATE TABLE sales (id bigint, shop int, amount numeric(10, 2), ts timestamp, paid bool, note text);
+INSERT INTO sales SELECT i, i % 7, i / 100.0, timestamp '2025-01-01' + i * interval '1 hour', i % 3 = 0, 'x' FROM generate_series(1, 1000) AS i;
+VACUUM sales;
+SELECT gpusort_columns_add('sales', '{id,shop,amount,ts,paid}');
+EXPLAIN (COSTS OFF) SELECT sum(amount) / count(*) AS average FROM sales WHERE ts >= '2025-01-05' AND shop IN (1, 2) AND paid;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT sum(amount) / count(*) AS average, max(id) FROM sales WHERE ts >= '2025-01-05';
+EXPLAIN (COSTS OFF) SELECT t.shop, x.s FROM generate_series(1, 3) AS t (shop), LATERAL (SELECT sum(amount) AS s FROM sales AS s WHERE s.shop = t.shop) AS x;
+-- where pages came from depends on the keeper
+CREATE FUNCTION masked(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
+		line := regexp_replace(line, 'Pages: .*', 'Pages: ...');
+		line := regexp_replace(line, '(Pages.*>)\d+<', '\1...<');
+		line := regexp_replace(line, 'Engine: .*', 'Engine: ...');
+		RETURN NEXT regexp_replace(line, '\.00 loops', ' loops');
+	END LOOP;
+END $$;
+SELECT masked('SELECT sum(amount), min(ts) FROM sales WHERE id < 500');
+SET gpusort.columns = on;
+PREPARE sum_of AS SELECT sum(amount) FROM sales;
+SET plan_cache_mode = force_generic_plan;
+SET gpusort.columns = force;
+EXPLAIN (COSTS OFF) EXECUTE sum_of;
+SET gpusort.columns = off;
+SELECT masked('EXECUTE sum_of');
+SET gpusort.columns = force;
+SET client_min_messages = debug1;
+EXPLAIN (COSTS OFF) SELECT count(note) FROM sales;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM sales WHERE id = 5 OR shop = 5;
+EXPLAIN (COSTS OFF) SELECT count(DISTINCT shop) FROM sales;
+EXPLAIN (COSTS OFF) SELECT max(amount) FROM sales WHERE note = 'x';
+SET client_min_messages = warning;
+SELECT gpusort_columns_remove('sales');
+DROP SCHEMA held CASCADE;
