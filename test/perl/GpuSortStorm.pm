@@ -6,7 +6,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
-use GpuSortColumns;
+use GpuSortAnswers;
 use GpuSortQueries;
 use Test::More;
 

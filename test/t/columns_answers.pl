@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 
-use GpuSortColumns;
+use GpuSortAnswers;
 use GpuSortService;
 use GpuSortTest;
 use PostgreSQL::Test::Utils;

@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 
-use GpuSortColumns;
+use GpuSortAnswers;
 use GpuSortQueries;
 use GpuSortService;
 use GpuSortTest;

@@ -10,7 +10,7 @@
 use strict;
 use warnings;
 
-use GpuSortColumns;
+use GpuSortAnswers;
 use GpuSortService;
 use GpuSortStorm;
 use GpuSortTest;

@@ -1,5 +1,5 @@
-# GpuSortColumns.pm: queries answered from resident columns, compared with PostgreSQL's answers in the same snapshot.
-package GpuSortColumns;
+# GpuSortAnswers.pm: queries answered from resident columns, compared with PostgreSQL's answers in the same snapshot.
+package GpuSortAnswers;
 
 use strict;
 use warnings;
