@@ -60,7 +60,7 @@ gs_reduce_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const gs
 {
 	if (engine == NULL || engine->ops->rows == NULL || engine->ops->rows->reduce_rows_temp_bytes == NULL)
 		return 0;
-	return engine->ops->rows->reduce_rows_temp_bytes(rows, steps);
+	return engine->ops->rows->reduce_rows_temp_bytes(engine, rows, steps);
 }
 
 gs_status

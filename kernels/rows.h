@@ -77,7 +77,8 @@ struct gs_row_ops
 						   uint64_t n, uint64_t *count);
 	size_t (*check_temp_bytes)(const gs_held_rows *rows);
 	gs_status (*check)(gs_engine *engine, const gs_held_rows *rows, uint64_t *out, void *temp);
-	size_t (*reduce_rows_temp_bytes)(const gs_held_rows *rows, const struct gs_steps *steps);
+	size_t (*reduce_rows_temp_bytes)(const gs_engine *engine, const gs_held_rows *rows,
+									 const struct gs_steps *steps);
 	gs_status (*reduce_rows)(gs_engine *engine, const gs_held_rows *rows, const struct gs_steps *steps,
 							 struct gs_reduced *out, void *temp);
 };

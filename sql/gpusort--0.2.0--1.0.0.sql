@@ -17,7 +17,8 @@ CREATE FUNCTION gpusort_columns_remove(rel regclass) RETURNS void LANGUAGE c VOL
 COMMENT ON FUNCTION gpusort_columns_remove(regclass) IS 'no longer holds columns of a table in memory';
 
 CREATE FUNCTION gpusort_columns_get(OUT rel regclass, OUT "column" name, OUT encoding text, OUT distinct_values bigint, OUT bytes bigint, OUT state text,
-	OUT pages bigint, OUT held bigint, OUT young bigint, OUT changed bigint, OUT queries bigint, OUT fallbacks bigint, OUT last_reason text)
+	OUT pages bigint, OUT held bigint, OUT young bigint, OUT changed bigint, OUT queries bigint, OUT fallbacks bigint, OUT ready_since timestamptz,
+	OUT last_reason text)
 	RETURNS SETOF record LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION gpusort_columns_get() IS 'columns that gpusort holds, for the view gpusort_columns';
 CREATE VIEW gpusort_columns AS SELECT * FROM gpusort_columns_get();

@@ -6,7 +6,7 @@
 # Suites: build (by gcc and by clang, warnings are errors), regress, pgtap, tap, differential, queries, core
 # (PostgreSQL's own regression tests, with and without gpusort, then with parallel plans), assert (regress, pgtap and
 # differential in a server that is built here, with assertions); when none is named, all but assert, which 18 has, too.
-# PGTAP, ONLY and VERBOSE are what they are to test/run.sh.
+# PGTAP, ONLY, VERBOSE, STORM_SECONDS and ROLLS_SECONDS are what they are to test/run.sh.
 #
 # Without compiled expressions and with them (JIT): regress runs twice; pgtap in the backends without, and in the
 # service, where its queries are compiled at all, with them; differential and queries choose by their rounds, core
@@ -53,6 +53,7 @@ inside() {
 		exec chroot "$place" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
 			DEBIAN_FRONTEND=noninteractive WERROR=1 \
 			PG_CONFIG="$pg_config" PGTAP="${PGTAP:-}" ONLY="${ONLY:-}" VERBOSE="${VERBOSE:-}" \
+			STORM_SECONDS="${STORM_SECONDS:-}" ROLLS_SECONDS="${ROLLS_SECONDS:-}" \
 				${settings:+TEMP_CONFIG="$settings"} "$@"
 	)
 }

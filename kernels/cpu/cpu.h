@@ -397,6 +397,7 @@ typedef struct gs_order
 	uint32_t row_bits;
 	gs_key_step step;	 /* the first step */
 	bool complete;	 /* the first step covers the whole key */
+	bool ascends;	 /* rows came in the order of the whole key, although the first step covers less */
 	/*
 	 * codes from usual_from on, at most usual_span more, are stored plus 1; 0 and usual_span + 2 stand for all others
 	 */

@@ -135,6 +135,40 @@ pack_again(gs_order *order)
 }
 
 /*
+ * Notes whether rows that ascend in their words also ascend in the bits of the key behind these.  Leaves it open where
+ * the latter exceed a word or belong to long strings; refining tells then.
+ */
+static gs_status
+compare_rest(gs_order *order)
+{
+	uint64_t rest[GS_BLOCK_ROWS + 1]; /* the first is that of the row before the block */
+	const uint64_t mask = gs_mask(order->row_bits);
+	gs_step step;
+
+	if (order->complete || order->clipped || order->step.open || order->step.nparts == 0)
+		return GS_OK;
+	gs_step_make(order->key, NULL, order->step.end, 64, &step);
+	if (step.open || step.end.field < order->key->nfields)
+		return GS_OK;
+	for (uint64_t row = 0; row < order->rows; row += GS_BLOCK_ROWS)
+	{
+		size_t n = order->rows - row < GS_BLOCK_ROWS ? order->rows - row : GS_BLOCK_ROWS;
+		const uint64_t *words = order->words + row;
+		bool falls = false;
+
+		(void) gs_step_rows(order->key, &step, row, n, rest + 1);
+		for (size_t i = row == 0; i < n; i++)
+			falls |= ((words[i] ^ words[(ptrdiff_t) i - 1]) <= mask) & (rest[i + 1] < rest[i]);
+		if (falls)
+			return GS_OK;
+		rest[0] = rest[n];
+		GS_TRY(gs_work_add(order->work, n * step.nparts));
+	}
+	order->ascends = true;
+	return GS_OK;
+}
+
+/*
  * Fills in the words.  Packs a block aside before writing its words, so the words may overwrite a column of 8-byte
  * values.  Also finds out whether the rows came in order.
  */
@@ -157,20 +191,24 @@ gs_order_pack(gs_order *order)
 		seen |= order->loops->number(order->words + row, keys, n, order->row_bits, row);
 		GS_TRY(gs_work_add(order->work, n * order->step.nparts));
 	}
-	if (!(seen & GS_FALLS))
-		order->facts.input = GS_ASCENDING;
-	else if (!(seen & GS_RISES))
-		order->facts.input = GS_DESCENDING;
-	return GS_OK;
+	if (seen & GS_FALLS)
+	{
+		if (!(seen & GS_RISES))
+			order->facts.input = GS_DESCENDING;
+		return GS_OK;
+	}
+	order->facts.input = GS_ASCENDING;
+	return compare_rest(order);
 }
 
 /*
- * Returns true if packing found the order: rows ascend in the complete key, or strictly descend.
+ * Returns true if packing found the order: rows ascend in the whole key, or strictly descend.
  */
 bool
 gs_order_already_sorted(const gs_order *order)
 {
-	return order->facts.input == GS_DESCENDING || (order->facts.input == GS_ASCENDING && order->complete);
+	return order->facts.input == GS_DESCENDING ||
+		(order->facts.input == GS_ASCENDING && (order->complete || order->ascends));
 }
 
 /*

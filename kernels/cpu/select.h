@@ -53,7 +53,7 @@ gs_status gs_cpu_decode(gs_engine *engine, const gs_decode_request *r, void *tem
 gs_status gs_cpu_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp);
 size_t gs_cpu_check_temp_bytes(const gs_held_rows *rows);
 gs_status gs_cpu_check(gs_engine *engine, const gs_held_rows *rows, uint64_t *out, void *temp);
-size_t gs_cpu_reduce_rows_temp_bytes(const gs_held_rows *rows, const struct gs_steps *steps);
+size_t gs_cpu_reduce_rows_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const struct gs_steps *steps);
 gs_status gs_cpu_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const struct gs_steps *steps,
 							 struct gs_reduced *out, void *temp);
 

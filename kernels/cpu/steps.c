@@ -276,10 +276,11 @@ gs_cpu_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *
 }
 
 size_t
-gs_cpu_reduce_rows_temp_bytes(const gs_held_rows *rows, const gs_steps *steps)
+gs_cpu_reduce_rows_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps)
 {
 	gs_steps_plan plan;
 
+	(void) engine;
 	(void) rows;
 	return gs_steps_plan_make(&plan, steps, NULL);
 }

@@ -37,6 +37,8 @@ int			gpusort_columns_memory = 0;
 int			gpusort_columns_device_memory = 0;
 int			gpusort_columns_threads = 0;
 bool		gpusort_columns_float_sums = true;
+int			gpusort_columns_roll = 250;
+int			gpusort_columns_quiet = 60000;
 
 static const struct config_enum_entry columns_options[] = {
 	{"on", COLUMNS_ON, false},
@@ -257,6 +259,16 @@ define_columns_settings(void)
 							 "Answers sum and avg of double precision from columns.",
 							 "Their values are then added in another order, as by PostgreSQL's parallel workers.",
 							 &gpusort_columns_float_sums, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.columns_roll",
+							"Time between two looks of a keeper of columns at its tables, for tests.",
+							NULL,
+							&gpusort_columns_roll, 250, 1, 60000, PGC_SIGHUP, GUC_UNIT_MS | GUC_NOT_IN_SAMPLE,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.columns_quiet",
+							"Time without a query after which a keeper of columns ends, for tests.",
+							NULL,
+							&gpusort_columns_quiet, 60000, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS | GUC_NOT_IN_SAMPLE,
+							NULL, NULL, NULL);
 }
 
 void

@@ -28,6 +28,8 @@ extern int	gpusort_columns_memory;
 extern int	gpusort_columns_device_memory;
 extern int	gpusort_columns_threads;
 extern bool gpusort_columns_float_sums;
+extern int	gpusort_columns_roll;
+extern int	gpusort_columns_quiet;
 
 typedef enum EngineChoice
 {

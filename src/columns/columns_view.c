@@ -25,7 +25,7 @@
 
 PG_FUNCTION_INFO_V1(gpusort_columns_get);
 
-#define VIEW_COLUMNS 13
+#define VIEW_COLUMNS 14
 
 /* What is known of a table. */
 typedef struct TableState
@@ -94,9 +94,11 @@ put_column(ReturnSetInfo *result, const TableState *table, const ColumnDescripti
 	values[9] = Int64GetDatum(header ? header->changed : table->pages);
 	values[10] = Int64GetDatum(table->held ? (int64) table->info.queries : 0);
 	values[11] = Int64GetDatum(table->held ? (int64) table->info.refused : 0);
-	nulls[12] = !table->details || !table->held || table->info.reason[0] == '\0';
-	if (!nulls[12])
-		values[12] = CStringGetTextDatum(table->info.reason);
+	nulls[12] = header == NULL || header->ready_since == 0;
+	values[12] = nulls[12] ? 0 : TimestampTzGetDatum(header->ready_since);
+	nulls[13] = !table->details || !table->held || table->info.reason[0] == '\0';
+	if (!nulls[13])
+		values[13] = CStringGetTextDatum(table->info.reason);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
@@ -148,25 +150,13 @@ put_table(ReturnSetInfo *result, ServiceLink *link, const ColumnsChoice *choice,
 			put_column(result, &table, &columns[i]);
 }
 
-/* gpusort_columns: a row for each chosen column of each table. */
-Datum
-gpusort_columns_get(PG_FUNCTION_ARGS)
+/* Emits the rows of all chosen tables. */
+static void
+put_choices(ReturnSetInfo *result, ServiceLink *link, const List *chosen)
 {
-	Oid			choices = choice_table();
-	ServiceLink *link = NULL;
-	EngineFailure why;
-	List	   *chosen = NIL;
 	ListCell   *lc;
 	ListCell   *leaf;
 
-	InitMaterializedSRF(fcinfo, 0);
-	if (OidIsValid(choices))
-	{
-		LockRelationOid(choices, AccessShareLock);
-		chosen = choice_read(choices);
-	}
-	if (chosen != NIL)
-		link = store_open(&why);
 	foreach(lc, chosen)
 	{
 		const ColumnsChoice *choice = lfirst(lc);
@@ -177,10 +167,40 @@ gpusort_columns_get(PG_FUNCTION_ARGS)
 
 			if (rel == NULL)
 				continue;
-			put_table((ReturnSetInfo *) fcinfo->resultinfo, link, choice, rel);
+			put_table(result, link, choice, rel);
 			relation_close(rel, AccessShareLock);
 		}
 	}
+}
+
+/* gpusort_columns: a row for each chosen column of each table. */
+Datum
+gpusort_columns_get(PG_FUNCTION_ARGS)
+{
+	Oid			choices = choice_table();
+	ServiceLink *link = NULL;
+	EngineFailure why;
+	List	   *chosen = NIL;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (OidIsValid(choices))
+	{
+		LockRelationOid(choices, AccessShareLock);
+		chosen = choice_read(choices);
+	}
+	if (chosen != NIL)
+		link = store_open(&why);
+	PG_TRY();
+	{
+		put_choices((ReturnSetInfo *) fcinfo->resultinfo, link, chosen);
+	}
+	PG_CATCH();
+	{
+		if (link != NULL)
+			store_close(link);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	if (link != NULL)
 		store_park(link);
 	return (Datum) 0;

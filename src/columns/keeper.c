@@ -26,14 +26,6 @@
 
 PGDLLEXPORT void gpusort_keeper_main(Datum arg);
 
-/*
- * Between two rolls, and at least when queries had to read pages from the table.  A longer window costs writers, as
- * nothing is pruned meanwhile.
- */
-#define ROLL_MS 250
-#define HURRY_MS 100
-/* Without a query for this time, the keeper ends. */
-#define QUIET_MS 60000
 /* Between two attempts to reach the service. */
 #define CALL_MS 1000
 /* Part of the time that is for reading pages. */
@@ -46,6 +38,17 @@ static KeeperShared *keeper;
 static ServiceLink *service_link;
 static int64 called_ms;			/* last attempt to reach the service */
 static int64 rolled_ms;			/* when the last roll began */
+static uint64 rolls;
+
+/*
+ * Returns the time between two rolls when queries had to read pages from the table.  A longer window costs writers, as
+ * nothing is pruned meanwhile.
+ */
+static int64
+hurry_ms(void)
+{
+	return (int64) gpusort_columns_roll * 2 / 5;
+}
 
 /* Exit callback.  Loaders end, too, as nobody would publish what they store. */
 static void
@@ -59,6 +62,7 @@ leave(int code, Datum arg)
 	if (keeper->pid == MyProcPid)
 		keeper->pid = 0;
 	SpinLockRelease(&all->mutex);
+	ereport(DEBUG1, (errmsg_internal("gpusort keeper ends after " UINT64_FORMAT " rolls", rolls)));
 }
 
 /* Takes over the claim of the session that requested the keeper.  Returns false if there is one. */
@@ -131,7 +135,7 @@ any_request(void)
 static bool
 is_quiet(void)
 {
-	return gsd_now_ms() - (int64) pg_atomic_read_u64(&keeper->queried_ms) > QUIET_MS && !any_request();
+	return gsd_now_ms() - (int64) pg_atomic_read_u64(&keeper->queried_ms) > gpusort_columns_quiet && !any_request();
 }
 
 /* Closes the connection to the service.  What it held is declared again. */
@@ -188,7 +192,7 @@ static int64
 take_budget(bool loading)
 {
 	int64		now = gsd_now_ms();
-	int64		passed = Min(Max(now - rolled_ms, HURRY_MS), ROLL_MS);
+	int64		passed = Min(Max(now - rolled_ms, hurry_ms()), gpusort_columns_roll);
 
 	rolled_ms = now;
 	return loading ? LOAD_US : passed * 1000 / READ_PART;
@@ -203,6 +207,7 @@ roll_tables(void)
 	int			count = count_tables(&loading);
 	int64		budget = take_budget(loading);
 
+	rolls++;
 	window_next(keeper);
 	dlist_foreach(iter, &kept_tables)
 	{
@@ -266,8 +271,8 @@ rest(bool busy)
 {
 	int64		until;
 
-	doze(busy ? 1 : ROLL_MS);
-	while (!busy && (until = rolled_ms + HURRY_MS - gsd_now_ms()) > 0)
+	doze(busy ? 1 : gpusort_columns_roll);
+	while (!busy && (until = rolled_ms + hurry_ms() - gsd_now_ms()) > 0)
 		doze(until);
 }
 

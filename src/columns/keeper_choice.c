@@ -28,6 +28,7 @@ static bool choices_changed = true;
 static int64 chosen_ms;			/* when they were read */
 static bool any_chosen;
 static bool undeclared;			/* a table waits for its declaration */
+static bool others_dropped;		/* the service has no tables but kept ones */
 
 /* What a step works on. */
 typedef struct Choosing
@@ -294,6 +295,28 @@ sweep(ServiceLink *link)
 	}
 }
 
+/*
+ * Has the service drop tables that lost their choice while no keeper ran.  Those of open requests are among the kept
+ * ones (add_requests).
+ */
+static void
+drop_others(void *arg)
+{
+	ServiceLink *link = arg;
+	uint32		n = 0;
+	uint64	   *numbers;
+	EngineFailure why;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &kept_tables)
+		n++;
+	numbers = palloc_array(uint64, n + 1);
+	n = 0;
+	dlist_foreach(iter, &kept_tables)
+		numbers[n++] = dlist_container(KeptTable, node, iter.cur)->number;
+	others_dropped = store_keep(link, numbers, n, &why);
+}
+
 /* Marks tables as not chosen, until a choice is found that names them. */
 static void
 unmark(void)
@@ -342,6 +365,9 @@ keeper_choose(ServiceLink *link, ColumnsShared *all)
 			return true;
 	}
 	sweep(link);
+	/* what is not declared yet may be there from an earlier keeper, to be taken over */
+	if (link != NULL && !undeclared && !others_dropped)
+		(void) keeper_try(drop_others, link);
 	any_chosen = choosing.choices != NIL;
 	return any_chosen;
 }
@@ -359,6 +385,7 @@ keeper_forget_service(void)
 		kept_table_free(table, NULL);
 	}
 	choices_changed = true;
+	others_dropped = false;
 }
 
 /* How far the tables of a request are. */

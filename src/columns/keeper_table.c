@@ -153,29 +153,43 @@ make_map(KeptTable *table)
 	return true;
 }
 
-bool
-kept_table_grow(KeptTable *table, BlockNumber nblocks, ServiceLink *link, EngineFailure *why)
+/* Retires the map that the current one has replaced: its readers look for another. */
+static void
+retire_old_map(KeptTable *table, PageMap old)
 {
-	BlockNumber capacity = (BlockNumber) Min((uint64) nblocks + nblocks / 4 + GROWTH_PAGES, MaxBlockNumber);
-	PageMap		old = table->map;
-	PageMap		grown;
-	PageMapHeader *shown;
+	PageMap		grown = table->map;
+	PageMapHeader *shown = palloc(sizeof(PageMapHeader));
 
-	regrow_arrays(table, capacity);
-	*why = ENGINE_NO_FILE;
-	if (!make_map(table))
-		return false;
-	grown = table->map;
-	if (!declare_map(table, 0, link, why))
-		return false;
-	/* the old one's readers look for the new one */
-	shown = palloc(sizeof(PageMapHeader));
 	memcpy(shown, table->shown, sizeof(PageMapHeader));
 	table->map = old;
 	retire_map(table);
 	memcpy(table->shown, shown, sizeof(PageMapHeader));
 	table->map = grown;
-	return true;
+	pfree(shown);
+}
+
+bool
+kept_table_grow(KeptTable *table, BlockNumber nblocks, ServiceLink *link, EngineFailure *why)
+{
+	BlockNumber capacity = (BlockNumber) Min((uint64) nblocks + nblocks / 4 + GROWTH_PAGES, MaxBlockNumber);
+	PageMap		old = table->map;
+	volatile bool declared = false;
+
+	regrow_arrays(table, capacity);
+	*why = ENGINE_NO_FILE;
+	if (!make_map(table))
+		return false;
+	PG_TRY();
+	{
+		declared = declare_map(table, 0, link, why);
+	}
+	PG_FINALLY();
+	{
+		/* whether the service has the new one or has failed */
+		retire_old_map(table, old);
+	}
+	PG_END_TRY();
+	return declared;
 }
 
 /* Changes the number of a segment's pages in use.  All are, when it comes. */
@@ -391,6 +405,7 @@ kept_table_declare(KeptTable *table, Relation rel, const ColumnDescription *colu
 	if (adopted)
 	{
 		table->shown->version = earlier.header->version;
+		table->shown->ready_since = earlier.header->ready_since;
 		table->nblocks = earlier.header->nblocks;
 		adopt_pages(table, &earlier);
 		page_map_detach(&earlier);
@@ -485,6 +500,8 @@ kept_table_publish(KeptTable *table, uint32 window, ServiceLink *link, EngineFai
 	table->shown->window = window;
 	table->shown->nblocks = table->nblocks;
 	table->shown->state = table->full_ms != 0 ? PAGE_MAP_NO_MEMORY : table->loading ? PAGE_MAP_LOADING : PAGE_MAP_READY;
+	if (table->shown->state == PAGE_MAP_READY && table->shown->ready_since == 0)
+		table->shown->ready_since = GetCurrentTimestamp();
 	young = list_young(table);
 	table->shown->total = table->nblocks;
 	table->shown->loaded = table->loading ? table->shown->held + table->shown->nyoung : table->nblocks;

@@ -17,12 +17,13 @@
 #include "access/htup_details.h"
 #include "access/xlogdefs.h"
 #include "port/atomics.h"
+#include "datatype/timestamp.h"
 #include "storage/block.h"
 
 #include "column.h"
 
 #define PAGE_MAP_MAGIC 0x6d707067u	/* "gppm" */
-#define PAGE_MAP_FORMAT 1
+#define PAGE_MAP_FORMAT 2
 #define PAGE_MAP_MAX_COLUMNS MaxHeapAttributeNumber
 
 /* The relation that a map is of.  A relation that is rewritten has another one.  Compared bytewise. */
@@ -75,6 +76,7 @@ typedef struct PageMapHeader
 	BlockNumber changed;		/* pages of nblocks that are neither held nor young */
 	BlockNumber loaded;			/* progress of the first load, in pages, of total */
 	BlockNumber total;
+	TimestampTz ready_since;	/* when its first load was complete, by whichever keeper; 0: it is not */
 } PageMapHeader;
 
 /* A mapping of a map. */

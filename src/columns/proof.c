@@ -72,9 +72,12 @@ proof_refused_relation(Relation rel)
 	if (IsCatalogRelation(rel) || IsToastRelation(rel))
 		return "it is a system table";
 	/* changes that are not logged leave no LSN, and a crash brings old pages back */
-	if (!RelationIsPermanent(rel) || !RelationNeedsWAL(rel))
+	if (!RelationIsPermanent(rel))
 		return "its changes are not logged";
-	/* COPY FREEZE twice in one transaction adds rows to an all-visible page, and its bit stays set */
+	/*
+	 * COPY FREEZE twice in one transaction adds rows to an all-visible page, and its bit stays set.  With wal_level =
+	 * minimal the changes of that transaction are not logged, either (rel.h: RelationNeedsWAL).
+	 */
 	if (is_new_here(rel))
 		return "it is new in this transaction";
 	return NULL;

@@ -138,7 +138,7 @@ store_keep(ServiceLink *link, const uint64 *tables, uint32 n, EngineFailure *why
 		memcpy(link_slot(link, 0), tables, n * sizeof(uint64));
 	gsd_head(&question.head, GSD_KEEP, sizeof(question));
 	question.count = n;
-	return link_send(link, &question.head, why) && await_done(link, &answer, why);
+	return send_question(link, &question.head, -1, why) && await_done(link, &answer, why);
 }
 
 char *

@@ -341,7 +341,8 @@ put_keys(Sorter *sorter, TupleTableSlot *slot)
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
 	RestartReason reason = RESTART_NONE;
 	Size		bytes = 0;
-	const char *data = rowstore_data(sorter->rows, sorter->rows->rows - 1, &bytes);
+	/* a virtual slot has its values at hand, while a row just written would be read before the stores are through */
+	const char *data = TTS_IS_VIRTUAL(slot) ? NULL : rowstore_data(sorter->rows, sorter->rows->rows - 1, &bytes);
 	gs_status	status = encode_row(sorter, slot, data, bytes, &reason);
 
 	status = end_put(sorter, status, reason);

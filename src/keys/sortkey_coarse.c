@@ -120,13 +120,11 @@ encode_nothing(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return KEY_OK;
 }
 
-/* Looks up a type's comparison function, with abbreviation if wanted and supported. */
+/* Looks up a type's comparison function, with abbreviation if wanted and supported; also anew, after another one. */
 static void
 open_comparator(SortSupport ssup, Oid sortop, Oid collation, bool abbreviate)
 {
-	ssup->ssup_cxt = CurrentMemoryContext;
-	ssup->ssup_collation = collation;
-	ssup->abbreviate = abbreviate;
+	*ssup = (SortSupportData) {.ssup_cxt = CurrentMemoryContext,.ssup_collation = collation,.abbreviate = abbreviate};
 	PrepareSortSupportFromOrderingOp(sortop, ssup);
 }
 

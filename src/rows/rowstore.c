@@ -165,6 +165,23 @@ leave_uniform(RowStore *store)
 }
 
 /*
+ * Writes the fixed header of a row, and returns its end.  Member by member: a copy of the whole would wait for the
+ * stores to the members, which have just been made.
+ */
+static inline char *
+write_header(char *place, const MinimalTupleData *header)
+{
+	MinimalTuple row = (MinimalTuple) place;
+
+	row->t_len = header->t_len;
+	memset(row->mt_padding, 0, sizeof(row->mt_padding));
+	row->t_infomask2 = header->t_infomask2;
+	row->t_infomask = header->t_infomask;
+	row->t_hoff = header->t_hoff;
+	return place + SizeofMinimalTupleHeader;
+}
+
+/*
  * Makes room for one more row with that header, t_bits not included, and writes the header unless rows are bare.
  * Returns the place behind the fixed header, where t_bits or the data of a bare row belong; NULL without memory.
  */
@@ -193,10 +210,7 @@ begin_row(RowStore *store, MinimalTuple header)
 		store->offsets[store->rows] = (uint32) (store->used / MAXIMUM_ALIGNOF);
 	}
 	if (!store->bare)
-	{
-		memcpy(place, header, SizeofMinimalTupleHeader);
-		place += SizeofMinimalTupleHeader;
-	}
+		place = write_header(place, header);
 	store->used += bytes;
 	store->rows++;
 	return place;
@@ -273,6 +287,7 @@ put_values(RowStore *store, TupleTableSlot *slot)
 	MinimalTupleData header;
 	uint16		infomask;
 	Size		hoff = SizeofMinimalTupleHeader;
+	Size		behind;			/* bytes of t_bits, with those that align the data */
 	Size		data_len;
 	char	   *place;
 	uint8	   *bits = NULL;
@@ -291,14 +306,11 @@ put_values(RowStore *store, TupleTableSlot *slot)
 	place = begin_row(store, &header);
 	if (place == NULL)
 		return false;
-	if (!store->bare)
-	{
-		memset(place, 0, hoff - SizeofMinimalTupleHeader);
-		if (infomask & HEAP_HASNULL)
-			bits = (uint8 *) place;
-		place += hoff - SizeofMinimalTupleHeader;
-	}
-	memset(place, 0, data_len);
+	behind = store->bare ? 0 : hoff - SizeofMinimalTupleHeader;
+	memset(place, 0, behind + data_len);
+	if (infomask & HEAP_HASNULL)
+		bits = (uint8 *) place;
+	place += behind;
 	heap_fill_tuple(desc, slot->tts_values, slot->tts_isnull, place, data_len, &infomask, bits);
 	Assert((infomask & LAYOUT_BITS) == header.t_infomask);
 	return true;

@@ -207,41 +207,73 @@ ties(void)
 
 /*
  * Two columns that rise or fall together, whose leading bits alone leave ties: the job says so, but not where two rows
- * fall back or are equal.
+ * fall back or are equal, in the middle of a block or at its start.
  */
 static void
 wide_keys_in_order(void)
 {
 	static const char *const how[] = {"in order", "but for one row", "but for two equal rows"};
+	static const uint64_t places[] = {5003, 4 * GS_BLOCK_ROWS};
 
-	for (int reversed = 0; reversed < 2; reversed++)
-		for (int flaw = 0; flaw < 3; flaw++)
+	for (int v = 0; v < 12; v++)
+	{
+		bool reversed = v / 6;
+		int flaw = v / 2 % 3;
+		uint64_t at = places[v % 2];
+		table t;
+		gs_job_info info;
+		uint64_t *a, *b;
+		bool good, seen;
+
+		table_start(&t, 10000);
+		a = table_add(&t, GS_U64, false, false)->values;
+		b = table_add(&t, GS_I64, true, false)->values;
+		for (uint64_t r = 0; r < t.rows; r++)
 		{
-			table t;
-			gs_job_info info;
-			uint64_t *a, *b;
-			bool good, seen;
+			uint64_t x = reversed ? t.rows - r : r;
 
-			table_start(&t, 10000);
-			a = table_add(&t, GS_U64, false, false)->values;
-			b = table_add(&t, GS_I64, true, false)->values;
-			for (uint64_t r = 0; r < t.rows; r++)
-			{
-				uint64_t x = reversed ? t.rows - r : r;
-
-				a[r] = x / 8 * 0x193001000193u;
-				b[r] = (uint64_t) -(int64_t) (x * 0x1000193001u);
-			}
-			if (flaw == 1)
-				b[5003] += 2 * (b[5002] - b[5003]);
-			if (flaw == 2)
-				b[5003] = b[5002];
-			good = order_job_right(engine, &t, 4096, 65536, &info);
-			seen = flaw == 0 || (flaw == 2 && !reversed);
-			tap_ok(good && info.order.input == (!seen ? GS_UNORDERED : reversed ? GS_DESCENDING : GS_ASCENDING),
-				   "wide keys, %s %s", reversed ? "reversed" : "sorted", how[flaw]);
-			table_free(&t);
+			a[r] = (x + 4) / 8 * 0x193001000193u;
+			b[r] = (uint64_t) -(int64_t) (x * 0x1000193001u);
 		}
+		if (flaw == 1)
+			b[at] += 2 * (b[at - 1] - b[at]);
+		if (flaw == 2)
+			b[at] = b[at - 1];
+		good = order_job_right(engine, &t, 4096, 65536, &info);
+		seen = flaw == 0 || (flaw == 2 && !reversed);
+		good &= info.order.input == (!seen ? GS_UNORDERED : reversed ? GS_DESCENDING : GS_ASCENDING);
+		tap_ok(good, "wide keys, %s %s, row %lu", reversed ? "reversed" : "sorted", how[flaw], (unsigned long) at);
+		table_free(&t);
+	}
+}
+
+/*
+ * Values and NULLs that rise and take more bits than a word has room for: the job sees it without refining them.
+ */
+static void
+wide_values_in_order(void)
+{
+	for (int nulls_first = 0; nulls_first < 2; nulls_first++)
+	{
+		table t;
+		column *c;
+		gs_job_info info;
+		bool good;
+
+		table_start(&t, 3000);
+		c = table_add(&t, GS_I64, false, nulls_first);
+		column_nulls(c, t.rows, 0);
+		for (uint64_t r = 0; r < t.rows; r++)
+		{
+			/* close together, then far apart, from the least one on */
+			column_set(c, r, (r < 2000 ? r / 2 : r * 0x15555555555555u) ^ (uint64_t) 1 << 63);
+			c->null[r] = nulls_first ? r < 300 : r >= 2700;
+		}
+		good = order_job_right(engine, &t, 997, 1013, &info);
+		tap_ok(good && info.order.input == GS_ASCENDING && info.order.refined == 0, "wide values in order, NULLs %s",
+			   nulls_first ? "first" : "last");
+		table_free(&t);
+	}
 }
 
 /*
@@ -460,6 +492,7 @@ test_orders(void)
 	millions();
 	ties();
 	wide_keys_in_order();
+	wide_values_in_order();
 	tunings();
 	far_away();
 	uneven();

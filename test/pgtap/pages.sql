@@ -1,6 +1,6 @@
 -- Rows that are taken from a table's pages many at a time, and keys that are read where a column of the result lies.
 \ir shapes.psql
-SELECT plan(43);
+SELECT plan(48);
 
 CREATE SCHEMA pages;
 SET search_path = pages, public;
@@ -62,6 +62,19 @@ SELECT pg_temp.compared('SELECT * FROM old ORDER BY d NULLS FIRST, a DESC', 600,
 SELECT pg_temp.compared('SELECT * FROM old ORDER BY c, b', 600, 'GpuSort 1');
 SELECT pg_temp.compared('SELECT d FROM old ORDER BY d NULLS FIRST', 600, 'GpuSort 1');
 SELECT pg_temp.compared('SELECT d, a FROM old ORDER BY d, a', 600, 'GpuSort 1');
+
+-- some columns of rows of varying length, which are formed where they stay: NULLs, empty and long values, a column whose
+-- default the old rows lack, and memory that grows in the middle of a page
+CREATE TABLE vary (id int4, s text COLLATE "C", n int2, v varchar(300) COLLATE "C", f int8, b bytea);
+INSERT INTO vary SELECT i * 7919 % 10007, repeat(chr(97 + i % 26), i % 90), nullif(i % 5, 3),
+	CASE WHEN i % 4 > 0 THEN repeat('v', i % 300) END, -i, decode(repeat('0' || i % 10, i % 7), 'hex') FROM generate_series(1, 4000) AS i;
+ALTER TABLE vary ADD late text COLLATE "C" DEFAULT 'as ever';
+INSERT INTO vary SELECT -id, s, n, v, f, b, 'late ' || n FROM vary WHERE id % 3 > 0;
+SELECT pg_temp.compared('SELECT s, id FROM vary ORDER BY id', 6666, 'GpuSort 1');
+SELECT pg_temp.compared('SELECT v, n, s, f FROM vary ORDER BY s, f, n', 6666, 'GpuSort 1');
+SELECT pg_temp.compared('SELECT b, id, v FROM vary ORDER BY v DESC NULLS LAST, id', 6666, 'GpuSort 1');
+SELECT pg_temp.compared('SELECT late, v, id FROM vary ORDER BY late, v, id', 6666, 'GpuSort 1');
+SELECT pg_temp.compared('SELECT n, late, b FROM vary ORDER BY n, late NULLS FIRST, b', 6666, 'GpuSort 1');
 
 -- what others see of the scan: rows counted by EXPLAIN and by statistics, and the rows of a cursor's own time
 SELECT matches(pg_temp.plan_of('SELECT id FROM t ORDER BY id', 'ANALYZE, COSTS OFF, TIMING OFF'),

@@ -106,6 +106,33 @@ is(one($short), '10000|t|', 'answered from columns');
 	is(one($short), '10000|t|', 'the next one is answered');
 }
 
+# a session that is cancelled while the service does not answer takes no answer for that of a later question
+{
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $backend = $session->query_safe('SELECT pg_backend_pid()');
+	my ($service) = service_pids($node);
+	my $big = "SELECT rows, from_columns > 0, reason FROM gpusort_columns_check('big', '{a}')";
+	my @before;
+
+	foreach my $question ($short, 'SELECT count(*) FROM gpusort_columns', $short, $big)
+	{
+		is($session->query_safe($short), '10000|t|', 'before a cancel');
+		$session->query_safe("SELECT count(*) FROM gpusort_columns; $big");
+		@before = held($backend) unless @before;
+		kill 'STOP', $service;
+		$session->query_safe("SET statement_timeout = '300ms'");
+		$session->query($question);
+		like($session->{stderr}, qr/canceling statement due to statement timeout/, 'cancelled while it waits');
+		$session->{stderr} = '';
+		kill 'CONT', $service;
+		$session->query_safe('RESET statement_timeout');
+		is($session->query_safe($big), '400000|t|', 'the next answer is its own');
+		is($session->query_safe($short), '10000|t|', 'and the one after it');
+	}
+	is_deeply([ held($backend) ], \@before, 'descriptors and mappings are as before');
+	$session->quit;
+}
+
 # databases
 one('CREATE DATABASE d');
 one('CREATE EXTENSION gpusort', 'd');

@@ -5,8 +5,8 @@
 # subtransactions or are prepared; another session vacuums, rewrites and alters them; another database holds back its
 # own horizon.  Readers, old and new, compare what gpusort_columns_check answers from columns, young pages and pages of
 # the table with what PostgreSQL's scan answers in the same snapshot, also in the midst of their own changes; and so
-# they do with queries, asked with columns and without.  The keeper, the service and the server are killed.
-# `make columns-storm TIME=3600` runs it for an hour.
+# they do with queries, asked with columns and without.  The keeper and the service are killed, and, in a storm of a
+# minute or more, the server.  `make columns-storm TIME=3600` runs it for an hour.
 use strict;
 use warnings;
 
@@ -18,7 +18,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $seconds = $ENV{STORM_SECONDS} // 25;
+my $seconds = $ENV{STORM_SECONDS} || 25;
 my $seed = $ENV{SEED} // int(rand(1e9));
 my $long = $seconds >= 120;
 my $folder = PostgreSQL::Test::Utils::tempdir();
@@ -240,25 +240,64 @@ sub victim
 	return $node->psql('postgres', $query{$kind}, stdout => \$out, stderr => \$err) == 0 ? $out : '';
 }
 
-# Kills the keeper and the service every now and then, and, in a long storm, a backend: the server begins a new life.
+# Processes of the server and its service, which work in the data directory.
+sub processes
+{
+	return grep { my $cwd = readlink "$_/cwd"; defined $cwd && $cwd eq $node->data_dir } glob '/proc/[0-9]*';
+}
+
+# Kills the server, and starts it again once its processes have noticed.
+sub kill_server
+{
+	my $patience = time + 60;
+
+	$node->kill9;
+	sleep 0.1 while processes() && time < $patience;
+	$node->start;
+}
+
+# Waits until the server begins a new life, and rolls back what was prepared in the one before.
+sub begin_anew
+{
+	my ($gids, $err);
+	my $end = time + 60;
+
+	sleep 0.5;
+	sleep 0.3
+		until $node->psql('postgres', 'SELECT gid FROM pg_prepared_xacts', stdout => \$gids, stderr => \$err) == 0
+		|| time > $end;
+	$node->psql('postgres', "ROLLBACK PREPARED '$_'", stderr => \$err) foreach split /\n/, $gids // '';
+}
+
+# Kills a process.  Returns true if it was there.
+sub kill_one
+{
+	my ($kind, $signal) = @_;
+	my $pid = $kind eq 'server' ? '' : victim($kind);
+
+	return 0 unless $kind eq 'server' || $pid =~ /^\d+$/;
+	if ($kind eq 'server') { kill_server(); }
+	elsif (!kill $signal, $pid) { return 0; }
+	begin_anew() if $signal eq 'KILL' && $kind ne 'service';
+	return 1;
+}
+
+# Kills the keeper and the service every now and then, and if there is time the server, by itself and by a process that
+# shares its memory.
 my %killed;
 sub kill_some
 {
+	my @usual = ('keeper TERM', 'service KILL');
+	my @all = ('service KILL', 'keeper KILL', 'server KILL', (@usual) x 3, 'backend KILL', (@usual) x 2);
+	my @order = $seconds >= 60 ? @all : @usual;
 	my $next = time + 6;
 
 	for (my $turn = 0; time < $end; sleep 0.2)
 	{
 		next if time < $next;
-		my $kind = (qw(keeper service))[ $turn++ % 2 ];
-		$kind = 'backend' if $long && $turn % 9 == 0;
-		my $pid = victim($kind);
-
-		$killed{$kind}++ if $pid =~ /^\d+$/ && kill($kind eq 'keeper' && chance(0.8) ? 'TERM' : 'KILL', $pid);
+		# one that was not there is tried again
+		$killed{ $order[ $turn % @order ] }++, $turn++ if kill_one(split / /, $order[ $turn % @order ]);
 		$next = time + 4 + rand(6);
-		next unless $kind eq 'backend';
-		sleep 2;
-		my ($out) = $node->psql('postgres', 'SELECT gid FROM pg_prepared_xacts', stdout => \my $gids);
-		$node->psql('postgres', "ROLLBACK PREPARED '$_'") foreach split /\n/, $gids // '';
 	}
 }
 
@@ -292,6 +331,12 @@ foreach my $file (glob "$folder/*.out")
 		push @different, $line unless $equal eq 't';
 	}
 }
+# Share of the comparisons, in percent.
+sub share { return sprintf '%.1f %%', 100 * ($count{ $_[0] } // 0) / ($count{all} || 1) }
+
+diag('PostgreSQL ' . $node->pg_version . ": $count{all} comparisons, " . @different . ' differ, '
+		. share('from columns') . ' from columns, ' . share('with young and heap pages')
+		. ' with young and heap pages in one answer');
 diag("comparisons: " . join ', ', map { "$_ $count{$_}" } sort keys %count);
 diag("killed: " . join ', ', map { "$_ $killed{$_}" } sort keys %killed);
 diag("columns were not used: " . join '; ', map { "$_: $reason{$_}" } sort keys %reason);
@@ -302,6 +347,11 @@ is(join("\n", @broken), '', 'no session met what cannot be');
 cmp_ok($count{all} // 0, '>', 0, 'there were comparisons');
 cmp_ok($count{'from columns'} // 0, '>', 0, 'from columns');
 cmp_ok($count{'with young and heap pages'} // 0, '>', 0, 'with young and heap pages in one answer');
+if ($seconds >= 60)
+{
+	cmp_ok($killed{"$_ KILL"} // 0, '>=', 1 + int($seconds / 300), "kill -9 of the $_")
+		foreach qw(server keeper service);
+}
 if ($long)
 {
 	cmp_ok($count{'from columns'}, '>=', 0.9 * $count{all}, 'nine of ten come from columns');

@@ -553,4 +553,5 @@ cuda_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, 
 const gs_row_ops gs_cuda_row_ops = {
 	cuda_heads,	 cuda_compare,			gs_cuda_positions, cuda_values, cuda_fixed_temp_bytes,
 	cuda_scan_fixed, cuda_overflows, gs_cuda_check_temp_bytes, gs_cuda_check,
+	gs_cuda_reduce_rows_temp_bytes, gs_cuda_reduce_rows,
 };

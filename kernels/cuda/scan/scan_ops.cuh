@@ -26,6 +26,9 @@ gs_status gs_cuda_extent(gs_engine *engine, gs_type type, const void *in, uint64
 
 size_t gs_cuda_check_temp_bytes(const gs_held_rows *rows);
 gs_status gs_cuda_check(gs_engine *engine, const gs_held_rows *rows, uint64_t *out, void *temp);
+size_t gs_cuda_reduce_rows_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const struct gs_steps *steps);
+gs_status gs_cuda_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const struct gs_steps *steps,
+							  struct gs_reduced *out, void *temp);
 
 /* Smallest tile of split.cu, in items. */
 #define GS_SPLIT_LEAST 2048
