@@ -143,7 +143,7 @@ compare_rest(gs_order *order)
 {
 	uint64_t rest[GS_BLOCK_ROWS + 1]; /* the first is that of the row before the block */
 	const uint64_t mask = gs_mask(order->row_bits);
-	gs_step step;
+	gs_key_step step;
 
 	if (order->complete || order->clipped || order->step.open || order->step.nparts == 0)
 		return GS_OK;
