@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
+#include "storage/sinval.h"
 #include "utils/memutils.h"
 
 #include "src/base/compat.h"
@@ -481,9 +482,22 @@ publish_version(KeptTable *table, ServiceLink *link, EngineFailure *why)
 	return true;
 }
 
+/*
+ * Has cached plans made again that passed over a table's columns because they were not loaded.  No catalog changes, so
+ * that the message needs no transaction.
+ */
+static void
+replan_queries(Oid relation)
+{
+	SharedInvalidationMessage message = {.rc = {SHAREDINVALRELCACHE_ID, MyDatabaseId, relation}};
+
+	SendSharedInvalidMessages(&message, 1);
+}
+
 bool
 kept_table_publish(KeptTable *table, uint32 window, ServiceLink *link, EngineFailure *why)
 {
+	PageMapState before = table->shown->state;
 	YoungPage  *young;
 
 	if (!publish_version(table, link, why))
@@ -498,5 +512,7 @@ kept_table_publish(KeptTable *table, uint32 window, ServiceLink *link, EngineFai
 	table->shown->loaded = table->loading ? table->shown->held + table->shown->nyoung : table->nblocks;
 	page_map_publish(&table->map, table->shown, table->held, young);
 	pfree(young);
+	if (table->shown->state == PAGE_MAP_READY && before != PAGE_MAP_READY)
+		replan_queries(table->relation);
 	return true;
 }

@@ -4,13 +4,15 @@
 # Writers change three tables in every way that PostgreSQL knows, in transactions that commit, roll back, have many
 # subtransactions or are prepared; another session vacuums, rewrites and alters them; another database holds back its
 # own horizon.  Readers, old and new, compare what gpusort_columns_check answers from columns, young pages and pages of
-# the table with what PostgreSQL's scan answers in the same snapshot, also in the midst of their own changes.  The
-# keeper and the service are killed, and, in a storm of a minute or more, the server.  `make columns-storm TIME=3600`
-# runs it for an hour.
+# the table with what PostgreSQL's scan answers in the same snapshot, also in the midst of their own changes; and so
+# they do with queries, asked with columns and without.  The keeper and the service are killed, and, in a storm of a
+# minute or more, the server.  `make columns-storm TIME=3600` runs it for an hour.
 use strict;
 use warnings;
 
+use GpuSortAnswers;
 use GpuSortService;
+use GpuSortStorm;
 use GpuSortTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -57,7 +59,9 @@ INSERT INTO $table SELECT i, i % 1000, repeat('x', 40 + i % 40), nullif(i % 7, 0
 CREATE $unique INDEX ${table}_id ON $table (id);
 VACUUM ANALYZE $table;
 SQL
+	storm_columns($node, $table);
 }
+comparison_functions($node);
 $node->safe_psql('postgres', 'CREATE TABLE child (p int8 REFERENCES uniq (id) ON DELETE CASCADE)');
 
 # The columns to compare; the one that comes and goes is last.
@@ -78,6 +82,13 @@ sub compare
 
 	return "SELECT 'cmp', '$kind', (c.rows, c.sum, c.hash) = (p.n, p.s, p.h), c.from_columns, c.young, c.undecided, "
 		. "c.from_table, c.reason FROM $from;\n";
+}
+
+# A comparison of what is held, or of a query.
+sub look
+{
+	my ($table, $kind) = @_;
+	return chance(0.6) ? ask($table, $kind) : compare($table, $kind);
 }
 
 # A change of a table.
@@ -101,6 +112,7 @@ sub change
 		"UPDATE $table SET n = 'NaN' WHERE id = $i",
 		"DELETE FROM $table $where",
 		"SELECT FROM $table $where FOR " . one_of('UPDATE', 'SHARE', 'KEY SHARE', 'NO KEY UPDATE') . ' SKIP LOCKED',
+		odd_change($table, $i), odd_change($table, $i),
 		"UPDATE $table SET b = NULL, d = d + 1 $where") . ";\n";
 }
 
@@ -134,7 +146,7 @@ sub transaction
 		$script .= one_of('ROLLBACK TO', 'RELEASE') . " s;\n" if $inner;
 		$script .= 'SELECT pg_sleep(' . rand(0.1) . ");\n" if chance(0.1);
 	}
-	$script .= compare($table, 'own changes') if chance(0.1);
+	$script .= look($table, 'own changes') if chance(0.1);
 	if (chance(0.05))
 	{
 		my $name = "p$$" . '_' . ++$prepared;
@@ -156,7 +168,7 @@ sub upheaval
 			. "',0)')::tid;\nVACUUM $table");
 	my @rare = ("VACUUM FULL $table;\nVACUUM $table", "CLUSTER $table USING ${table}_id;\nVACUUM $table",
 		$table eq 'uniq' ? "DELETE FROM uniq WHERE id % 2 = 0;\nVACUUM uniq" : "BEGIN;\nTRUNCATE $table;\n$copy;\n"
-			. compare($table, 'own table') . "$end;\nVACUUM $table",
+			. look($table, 'own table') . "$end;\nVACUUM $table",
 		"BEGIN;\nALTER TABLE $table DROP COLUMN IF EXISTS e;\nALTER TABLE $table ADD COLUMN e int8 DEFAULT "
 			. number(1000) . ";\n$end", "ALTER TABLE $table ALTER COLUMN a TYPE " . one_of('int4', 'int8'),
 		"CREATE INDEX CONCURRENTLY ${table}_b ON $table (b);\nDROP INDEX CONCURRENTLY ${table}_b",
@@ -172,7 +184,7 @@ sub upheaval
 # Readers: each query its own snapshot, or one snapshot for a while.
 sub read_now
 {
-	return join '', map { compare(one_of(@tables), 'new snapshot') } 1 .. 20;
+	return join '', map { look(one_of(@tables), 'new snapshot') } 1 .. 20;
 }
 
 sub read_old
@@ -180,7 +192,7 @@ sub read_old
 	my $script = "BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT FROM pg_class LIMIT 1;\n";
 	my $pause = one_of(0, 0.01, 0.05, 0.2, 0.6);
 
-	$script .= "SELECT pg_sleep($pause);\n" . compare(one_of(@tables), 'old snapshot') foreach 1 .. number(12);
+	$script .= "SELECT pg_sleep($pause);\n" . look(one_of(@tables), 'old snapshot') foreach 1 .. number(12);
 	return $script . "COMMIT;\n";
 }
 
@@ -204,7 +216,7 @@ sub worker
 	srand($seed + 7919 * $number);
 	for (my $turn = 0; time < $end; $turn++)
 	{
-		my $script = join '', map { $make->() } 1 .. 10;
+		my $script = join '', "\\set VERBOSITY verbose\n", map { $make->() } 1 .. 10;
 		my ($out, $err) = ('', '');
 		my @wait = $node->psql($database, $script, stdout => \$out, stderr => \$err, on_error_stop => 0);
 
@@ -306,6 +318,7 @@ foreach my $file (glob "$folder/*.out")
 {
 	foreach my $line (split /\n/, slurp_file($file))
 	{
+		count_answer($line);
 		my ($word, $kind, $equal, $held, $young, $undecided, $table, $reason) = split /\|/, $line, -1;
 
 		next unless defined $reason && $word eq 'cmp';
@@ -329,6 +342,9 @@ diag("comparisons: " . join ', ', map { "$_ $count{$_}" } sort keys %count);
 diag("killed: " . join ', ', map { "$_ $killed{$_}" } sort keys %killed);
 diag("columns were not used: " . join '; ', map { "$_: $reason{$_}" } sort keys %reason);
 is(join("\n", @different), '', 'no comparison differs');
+answers_said($long);
+my @broken = grep { / XX\d+: (?!tuple concurrently)/ } map { split /\n/, slurp_file($_) } glob "$folder/*.err";
+is(join("\n", @broken), '', 'no session met what cannot be');
 cmp_ok($count{all} // 0, '>', 0, 'there were comparisons');
 cmp_ok($count{'from columns'} // 0, '>', 0, 'from columns');
 cmp_ok($count{'with young and heap pages'} // 0, '>', 0, 'with young and heap pages in one answer');

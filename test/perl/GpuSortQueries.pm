@@ -1,0 +1,230 @@
+# GpuSortQueries.pm: random queries for resident columns: aggregates and filters over columns of all types that can be
+# held, with constants at the edges of their types and beyond.
+package GpuSortQueries;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+
+our @EXPORT = qw(random_query random_filter odd_value one_of chance number);
+
+sub one_of { return $_[ int(rand(@_)) ] }
+sub chance { return rand() < $_[0] }
+sub number { return 1 + int(rand($_[0])) }
+
+# Values of each type, without quotes: common ones, odd ones.
+my %common = (
+	int2 => [ -3 .. 12, 100 ],
+	int4 => [ -3 .. 12, 100, 999 ],
+	int8 => [ -3 .. 12, 100, 100000 ],
+	oid => [ 0 .. 9, 70000 ],
+	float4 => [ 0.5, 1.5, 2.25, -3.75, 0.1, 100 ],
+	float8 => [ 0.5, 1.5, 2.25, -3.75, 0.1, 100, 1e6 ],
+	numeric => [ 0, 0.01, -0.01, 1, 2.5, 7.77, -3.33, 100 ],
+	date => [ map { "2020-0$_-15" } 1 .. 9 ],
+	time => [ map { "1$_:30" } 0 .. 9 ],
+	timestamp => [ map { "2020-0$_-15 12:00" } 1 .. 9 ],
+	timestamptz => [ map { "2020-0$_-15 12:00+02" } 1 .. 9 ],
+	bool => [qw(true false)],
+	uuid => [ map { "00000000-0000-0000-0000-00000000000$_" } 0 .. 9 ]);
+my %odd = (
+	int2 => [ -32768, 32767 ],
+	int4 => [ -2147483648, 2147483647, 46341 ],
+	int8 => [ '-9223372036854775808', '9223372036854775807', 2147483648, 3037000500 ],
+	oid => [ 4294967295, 2147483648 ],
+	float4 => [ '0', '-0', 'NaN', 'Infinity', '-Infinity', '3.4028235e38', '1e-45', '-1e-45' ],
+	float8 => [ '0', '-0', 'NaN', 'Infinity', '-Infinity', '1.7976931348623157e308', '5e-324', '1e140', '-1e141' ],
+	numeric => [ 999999.99, -999999.99, 0 ],
+	date => [ 'infinity', '-infinity', '4713-11-24 BC', '5874897-12-31', '1999-12-31', '2000-01-01' ],
+	time => [ '00:00', '24:00', '23:59:59.999999' ],
+	timestamp => [ 'infinity', '-infinity', '4713-11-24 00:00:00 BC', '294276-12-31 23:59:59.999999',
+		'1999-12-31 23:59:59.999999' ],
+	timestamptz => [ 'infinity', '-infinity', '4713-11-24 12:00:00 BC', '294276-12-31 12:00+00', '2000-01-01 00:00+00' ],
+	bool => ['true'],
+	uuid => [ 'ffffffff-ffff-ffff-ffff-ffffffffffff', '80000000-0000-0000-0000-000000000000' ]);
+
+# Types that a column may be compared with without a cast of the column, and constants that only those have.
+my %across = (
+	int2 => [qw(int2 int4 int8)],
+	int4 => [qw(int2 int4 int8)],
+	int8 => [qw(int2 int4 int8)],
+	float4 => [qw(float4 float8)],
+	float8 => [qw(float4 float8)],
+	numeric => [qw(numeric int4 int8)],
+	date => [qw(date timestamp)],
+	timestamp => [qw(date timestamp)],
+	timestamptz => [qw(timestamptz)]);
+my %beyond = (
+	int2 => [ 32768, -32769, 2147483648, '9223372036854775807' ],
+	int4 => [ 2147483648, -2147483649, '-9223372036854775808' ],
+	numeric => [ 0.001, 7.775, '1e25', '-1e25', "'NaN'::numeric", "'Infinity'::numeric", "'-Infinity'::numeric" ]);
+my %unusual = (
+	int2 => [ '7.5', '1e30', "'NaN'::numeric", "7::float8" ],
+	int4 => [ '7.5', '1e30', '9223372036854775808', "7::float4" ],
+	int8 => [ '7.5', '1e30', '9223372036854775808', "'Infinity'::float8" ],
+	numeric => [ '2.5::float8', "'NaN'::float8" ],
+	date => [ "'2020-03-15'::timestamptz", 'current_date' ],
+	timestamp => [ "'2020-03-15'::timestamptz", 'now()', 'localtimestamp' ],
+	timestamptz => [ "'2020-03-15'::date", "'2020-03-15 10:00'::timestamp", 'now()' ],
+	time => [ 'localtime' ]);
+
+# numeric(14, 2) without its typmod.
+sub base { return $_[0] =~ s/\(.*//r }
+
+# A value of a type, odd or not, as text.
+sub odd_value
+{
+	my ($type, $odd) = @_;
+	return one_of(@{ ($odd ? \%odd : \%common)->{ base($type) } });
+}
+
+# A constant that a column of a type is compared with.
+sub constant
+{
+	my ($type, $plain) = @_;
+	my $base = base($type);
+	my $other = one_of(@{ $across{$base} // [$base] });
+	my $value;
+
+	return one_of(@{ $beyond{$base} }) if $beyond{$base} && chance(0.15);
+	return one_of(@{ $unusual{$base} }) if !$plain && $unusual{$base} && chance(0.1);
+	return "NULL::$other" if !$plain && chance(0.03);
+	$value = odd_value($other, chance(0.3));
+	return "'$value'::$other" unless $other =~ /^(int|numeric)/ && chance(0.5);
+	return $value =~ /^-/ ? "($value)" : $value;
+}
+
+# A condition on a column that GpuColumns answers.
+sub plain_condition
+{
+	my ($name, $type) = @_;
+
+	return one_of($name, "NOT $name", "$name = true", "$name IS NULL", "$name IS NOT NULL") if $type eq 'bool';
+	return one_of("$name IS NULL", "$name IS NOT NULL") if chance(0.1);
+	return "$name BETWEEN " . constant($type, 1) . ' AND ' . constant($type, 1) if chance(0.2);
+	return "$name IN (" . join(', ', map { "'" . odd_value($type, chance(0.3)) . "'" } 1 .. 1 + number(4)) . ')'
+		if chance(0.15);
+	return constant($type, 1) . one_of(' = ', ' < ', ' <= ', ' > ', ' >= ', ' <> ') . $name if chance(0.15);
+	return "$name " . one_of('=', '<', '<=', '>', '>=', '<>', '<', '<=', '>', '>=') . ' ' . constant($type, 1);
+}
+
+# Any condition on a column.
+sub condition
+{
+	my ($name, $type) = @_;
+	my $base = base($type);
+	my $list = join ', ', map { constant($type) } 1 .. number(4);
+
+	return plain_condition($name, $type) if chance(0.7);
+	return one_of("$name IS TRUE", "$name IS NOT TRUE", "$name IS FALSE", "$name IS UNKNOWN", "$name < true")
+		if $type eq 'bool';
+	return one_of(
+		"$name " . one_of('=', '<', '>=', '<>') . ' ' . constant($type),
+		"$name IN ($list)",
+		"$name NOT IN ($list)",
+		"$name " . one_of('= ANY', '<> ALL', '< ANY', '>= ALL') . ' (ARRAY[' . "$list])",
+		"$name = ANY ('{}'::${base}[])",
+		"$name = ANY (NULL::${base}[])",
+		"NOT ($name < " . constant($type) . ')',
+		"($name IS NULL OR $name > " . constant($type) . ')',
+		"$name NOT BETWEEN " . constant($type) . ' AND ' . constant($type),
+		"$name IS DISTINCT FROM " . constant($type),
+		"$name = (SELECT " . constant($type) . ')',
+		"$name = $name");
+}
+
+# Conditions on columns, given as name => type.
+sub random_filter
+{
+	my ($columns, $plain) = @_;
+	my @names = sort keys %$columns;
+	my @terms = map { my $name = one_of(@names); $plain ? plain_condition($name, $columns->{$name})
+			: condition($name, $columns->{$name}) } 1 .. one_of(0, 0, 1, 1, 1, 2, 2, 3);
+
+	return @terms ? 'WHERE ' . join(' AND ', @terms) : '';
+}
+
+# An expression of integers or numerics.
+sub expression
+{
+	my ($numbers, $columns, $depth) = @_;
+	my $name = one_of(@$numbers);
+
+	return $name if $depth == 0 || chance(0.2);
+	return '(' . one_of(number(9), '-2', '100', '2.5', '0.01') . one_of(' - ', ' + ', ' * ') . expression($numbers,
+		$columns, $depth - 1) . ')' if chance(0.3);
+	return '(' . expression($numbers, $columns, $depth - 1) . one_of(' - ', ' + ', ' * ')
+		. expression($numbers, $columns, $depth - 1) . ')';
+}
+
+# An aggregate; and for sums of floats what their error is relative to.
+sub aggregate
+{
+	my ($columns, $exact, $plain, @numbers) = @_;
+	my @names = sort keys %$columns;
+	my $name = one_of(@names);
+	my $base = base($columns->{$name});
+	my $function = one_of(qw(count min max sum avg));
+
+	return one_of('count(*)', 'count(*)', "count($name)") if chance(0.15);
+	return one_of("count(DISTINCT $name)", "count(*) FILTER (WHERE $name IS NULL)", "max(\"$name\"::text)",
+		"count((SELECT $name))", 'bool_and(true)') if !$plain && chance(0.05);
+	return one_of(qw(sum avg min max count)) . '(' . expression(\@numbers, $columns, number(2)) . ')'
+		if @numbers && chance(0.3);
+	if ($function =~ /sum|avg/)
+	{
+		return "$function($name)" if $base =~ /^(int|numeric)/;
+		return ("$function($name)", "$function(abs($name))") if $base eq 'float8' && !$exact;
+		$function = 'max';
+	}
+	return "count($name)" if $base =~ /^(bool|uuid)$/;
+	return "$function($name)";
+}
+
+# A query over a table's columns, given as name => type, and the query for the scale of its sums of floats.  plain: only
+# what GpuColumns answers, as far as values allow.  Expressions are of the given columns, or of all integers and numerics.
+sub random_query
+{
+	my ($table, $columns, $plain, @numbers) = @_;
+	my $where = random_filter($columns, $plain);
+	my $form = $plain ? 0 : int(rand(16));
+	my (@list, @scale);
+
+	@numbers = grep { $columns->{$_} =~ /^(int|numeric)/ } sort keys %$columns unless @numbers;
+	foreach my $i (1 .. one_of(1, 1, 1, 2, 3, 5))
+	{
+		my ($aggregate, $scale) = aggregate($columns, $form >= 10, $plain, @numbers);
+
+		push @list, "$aggregate AS " . ($scale ? 'approx' : 'a') . $i;
+		push @scale, "$scale AS approx$i" if $scale;
+	}
+	my $scale = @scale ? 'SELECT ' . join(', ', @scale) . " FROM $table $where" : 'SELECT 1 AS one';
+	my $query = 'SELECT ' . join(', ', @list) . " FROM $table $where";
+
+	return ($query, $scale) if $form < 10;
+	return (in_form($form, $query, $table, $columns, $where), $scale);
+}
+
+# The query in other places than the top.
+sub in_form
+{
+	my ($form, $query, $table, $columns, $where) = @_;
+	my ($name) = one_of(grep { $columns->{$_} !~ /^bool/ } sort keys %$columns);
+	my $type = $columns->{$name};
+	my $compared = one_of('=', '<', '>=', '<>');
+	my $values = join ', ', map { '(' . one_of('NULL', "'" . odd_value($type, chance(0.3)) . "'") . "::$type)" } 1 .. 3;
+	my $and = $where eq '' ? 'WHERE' : 'AND';
+
+	# rescans with other parameters
+	return "SELECT * FROM (VALUES $values) p (x) LEFT JOIN LATERAL ($query $and $name $compared p.x) q ON true"
+		if $form <= 11;
+	return "SELECT x, (SELECT count(*) FROM $table $where $and $name $compared x) FROM (VALUES $values) p (x)"
+		if $form == 12;
+	return "WITH q AS MATERIALIZED ($query), r AS ($query) SELECT * FROM q UNION ALL SELECT * FROM r" if $form == 13;
+	return "$query $and $name $compared (SELECT " . one_of('min', 'max') . "($name) FROM $table)" if $form == 14
+		&& base($type) ne 'uuid';
+	return "$query HAVING count(*) > " . one_of(0, 10, 100000);
+}
+
+1;
