@@ -11,19 +11,28 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#define AVX2
+#define TARGET	   __attribute__((target("avx2,popcnt,bmi,bmi2")))
+#define NAME(name) avx2_##name
+#include "select_loops.h"
+
 #define AVX512
 #define TARGET	   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,popcnt,bmi,bmi2")))
 #define NAME(name) avx512_##name
 #include "select_loops.h"
 #endif
 
-/* Returns the loops for this processor.  AVX-512 is used only if it has byte compression (VBMI2). */
+/* Returns the loops for this processor.  AVX-512 is used only with byte compression (VBMI2), AVX2 only with BMI2. */
 const gs_select_loops *
 gs_select_loops_choose(const gs_cpu_engine *cpu)
 {
 #if defined(__x86_64__)
-	if (gs_vectors_choose(cpu->tuning.vector) == GS_AVX512 && __builtin_cpu_supports("avx512vbmi2"))
+	gs_vectors best = gs_vectors_choose(cpu->tuning.vector);
+
+	if (best == GS_AVX512 && __builtin_cpu_supports("avx512vbmi2"))
 		return &avx512_select_loops;
+	if (best >= GS_AVX2 && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
+		return &avx2_select_loops;
 #else
 	(void) cpu;
 #endif
