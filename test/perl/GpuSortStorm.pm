@@ -22,7 +22,8 @@ my %added = (
 	c => [ 'time', "time '00:00' + id % 86400 * interval '1 s'" ],
 	t => [ 'timestamp', "timestamp '2020-01-01' + id % 300 * interval '1 day'" ],
 	z => [ 'timestamptz', "timestamptz '2020-01-01 00:00+00' + id % 300 * interval '1 day'" ]);
-my %asked = (id => 'int8', a => 'int4', b => 'int8', f => 'float8', d => 'date', o => 'bool',
+# without the column that has an index, which is cheaper
+my %asked = (a => 'int4', b => 'int8', f => 'float8', d => 'date', o => 'bool',
 	map { $_ => $added{$_}[0] } keys %added);
 # those whose values never leave their type's range in a product of a few
 my @numbers = qw(a b m q);
@@ -56,8 +57,12 @@ sub odd_change
 sub ask
 {
 	my ($table, $kind) = @_;
-	# a page with a numeric that cannot be held leaves queries of that column to PostgreSQL
-	my %columns = (%asked, chance(0.05) ? (n => 'numeric(14,2)') : ());
+	my %columns = %asked;
+
+	# a page with a numeric that cannot be held leaves queries of that column to PostgreSQL, and so does a sum of floats
+	# that is not finite
+	$columns{n} = 'numeric(14,2)' if chance(0.05);
+	delete $columns{x} if chance(0.7);
 	my ($query, $scale) = random_query($table, \%columns, 1, @numbers);
 
 	return compared_line("ans|$kind", $query, $scale) unless chance(0.1);

@@ -2,7 +2,8 @@
  * mangle.c: stands between backends and gpusortd and changes what the service says: the parser of the backend's end has
  * to bear it.  mangle LISTEN SERVICE ONE_IN SEED: one message in so many is changed, doubled, dropped or made up; none
  * if that is 0. With JOBS behind it a connection ends when one more job than that begins on it, as an idle one does at
- * any moment; with "scribble" the ring is written to all the time.
+ * any moment; with "scribble" the ring is written to all the time; with "users" those that have no role, the worker and
+ * keepers of columns, are told the truth.
  */
 #define _GNU_SOURCE
 #include "src/service/protocol.h"
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 static unsigned one_in, jobs;
-static bool scribbles;
+static bool scribbles, to_users;
 
 /*
  * A socket of the right kind, listening or connected.
@@ -49,7 +50,7 @@ pass(int to, const void *bytes, size_t size, int fd)
 
 	if (fd >= 0)
 	{
-		memcpy(&m, bytes, sizeof(gsd_ring));
+		memcpy(&m, bytes, size);
 		(void) gsd_send(to, &m.head, fd);
 		close(fd);
 	}
@@ -98,6 +99,20 @@ scribble_on(const gsd_ring *m, int fd)
 }
 
 /*
+ * Puts another file in the place of a descriptor: an empty one, or one of zeros.
+ */
+static int
+other_file(int fd)
+{
+	int other = memfd_create("zeros", 0);
+
+	if (other >= 0 && random() % 2 && ftruncate(other, 1 << 24) != 0)
+		exit(1);
+	close(fd);
+	return other;
+}
+
+/*
  * Changes one message on its way to the backend.
  */
 static void
@@ -122,7 +137,7 @@ mangle(int to, gsd_message *m, size_t size)
 			pass(to, m, size, -1);
 			break;
 		case 4: /* of another kind */
-			m->head.type = (uint32_t) (random() % 2 ? 64 + random() % 12 : random());
+			m->head.type = (uint32_t) (random() % 2 ? 64 + random() % 16 : random());
 			pass(to, m, size, -1);
 			break;
 		default: /* a failure out of the blue, for the right job */
@@ -139,6 +154,50 @@ mangle(int to, gsd_message *m, size_t size)
 }
 
 /*
+ * Carries a message of the client to the service.  Returns false when the connection ends.
+ */
+static bool
+from_client(int client, int service, unsigned *begun, bool *lies)
+{
+	gsd_message m;
+	int fd = -1;
+
+	if (gsd_receive(client, &m, true, &fd) != GSD_IO_OK)
+		return false;
+	if (m.head.type == GSD_BEGIN && jobs > 0 && ++*begun > jobs)
+		return false;
+	if (m.head.type == GSD_HELLO && to_users)
+		*lies = (uint32_t) m.hello.owner != 0;
+	if (scribbles && m.head.type == GSD_RING)
+		scribble_on(&m.ring, fd);
+	pass(service, &m, m.head.bytes, fd);
+	return true;
+}
+
+/*
+ * Carries a message of the service to the client, or another one.  Returns false when the connection ends.
+ */
+static bool
+from_service(int service, int client, bool lies)
+{
+	gsd_message m;
+	int fd = -1;
+
+	if (gsd_receive(service, &m, false, &fd) != GSD_IO_OK)
+		return false;
+	lies = lies && one_in > 0 && random() % one_in == 0;
+	if (lies && fd >= 0)
+		fd = other_file(fd);
+	else if (lies)
+	{
+		mangle(client, &m, m.head.bytes);
+		return true;
+	}
+	pass(client, &m, m.head.bytes, fd);
+	return true;
+}
+
+/*
  * Carries one connection until either end closes it.
  */
 static void
@@ -146,35 +205,16 @@ carry(int client, int service)
 {
 	struct pollfd fds[2] = {{.fd = client, .events = POLLIN}, {.fd = service, .events = POLLIN}};
 	unsigned begun = 0;
+	bool lies = true;
 
 	for (;;)
 	{
-		gsd_message m;
-		int fd = -1;
-
 		if (poll(fds, 2, -1) < 0)
 			return;
-		if (fds[0].revents)
-		{
-			if (gsd_receive(client, &m, true, &fd) != GSD_IO_OK)
-				return;
-			if (m.head.type == GSD_BEGIN && jobs > 0 && ++begun > jobs)
-				return;
-			if (scribbles && m.head.type == GSD_RING)
-				scribble_on(&m.ring, fd);
-			pass(service, &m, m.head.bytes, fd);
-		}
-		if (fds[1].revents)
-		{
-			ssize_t got = recv(service, &m, sizeof(m), MSG_DONTWAIT);
-
-			if (got < (ssize_t) sizeof(gsd_job_message))
-				return;
-			if (one_in > 0 && random() % one_in == 0)
-				mangle(client, &m, (size_t) got);
-			else
-				pass(client, &m, (size_t) got, -1);
-		}
+		if (fds[0].revents && !from_client(client, service, &begun, &lies))
+			return;
+		if (fds[1].revents && !from_service(service, client, lies))
+			return;
 	}
 }
 
@@ -191,6 +231,7 @@ main(int argc, char **argv)
 	one_in = (unsigned) atoi(argv[3]);
 	jobs = argc > 5 ? (unsigned) atoi(argv[5]) : 0;
 	scribbles = argc > 5 && strcmp(argv[5], "scribble") == 0;
+	to_users = argc > 5 && strcmp(argv[5], "users") == 0;
 	seed = (unsigned) atoi(argv[4]);
 	listener = endpoint(argv[1], true);
 	for (;;)

@@ -1,0 +1,201 @@
+# Resident columns and a service that fails at every point of an answer, and one that lies: between backends and gpusortd
+# stands a program that changes, cuts, doubles and makes up messages.  Each answer is the one without columns, and why
+# columns did not give it is counted.
+# tags: service
+use strict;
+use warnings;
+
+use Cwd qw(getcwd);
+use FindBin;
+use GpuSortAnswers;
+use GpuSortService;
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+plan skip_all => 'columns in host memory' if $engine eq 'gpu';
+# Also when the test dies, nothing is left running.
+my $mangle;
+my $seed = $ENV{SEED} || 1 + int(rand(1e6));
+diag("SEED=$seed");
+END
+{
+	local $?;
+	$mangle->kill_kill if defined $mangle;
+}
+
+my $programs = "$FindBin::RealBin/../service";
+my $said;
+# beside what others build there
+IPC::Run::run([ 'make', '-s', '-C', $programs, 'mangle', 'BUILD=build/columns_mangle' ], '>&', \$said) or die $said;
+
+my $node = service_node('columns_liar', '', <<'CONF');
+shared_preload_libraries = 'gpusort'
+max_worker_processes = 16
+CONF
+my $query = 'SELECT count(*), sum(id), min(n), max(n), avg(a), sum(a * n) FROM t WHERE a < 900';
+my @queries = ($query, 'SELECT count(*), count(a), min(a), max(id) FROM t', 'SELECT sum(n) FROM t WHERE n BETWEEN 5 AND 500',
+	'SELECT x, (SELECT count(*) FROM t WHERE a < x) FROM generate_series(0, 900, 300) x', 'SELECT max(f), sum(id) FROM p');
+
+comparison_functions($node);
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE t (id int8, a int4, n numeric(12, 2), f float8);
+INSERT INTO t SELECT i, i % 1000, i / 7.0, i / 8.0 FROM generate_series(1, 30000) i;
+CREATE TABLE p (id int8, f float8) PARTITION BY RANGE (id);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (5000);
+CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (5000) TO (10000);
+INSERT INTO p SELECT i, i / 8.0 FROM generate_series(0, 9999) i;
+VACUUM ANALYZE t, p;
+SELECT gpusort_columns_add('t'), gpusort_columns_add('p');
+SQL
+my $right = $node->safe_psql('postgres', "SET gpusort.columns = off; $query");
+
+# Waits until the table is held.
+sub wait_until_held
+{
+	wait_until(
+		sub {
+			$node->safe_psql('postgres',
+				"SELECT bool_and(from_columns > 0) FROM unnest('{t,p1,p2}'::regclass[]) r, "
+					. "gpusort_columns_check(r, '{id}')") eq 't';
+		},
+		'the tables are held');
+}
+
+# Answers of a table without columns, as the view counts them, and the last reason.
+sub fallbacks
+{
+	return split /\|/,
+		$node->safe_psql('postgres', "SELECT max(fallbacks), max(last_reason) FROM gpusort_columns WHERE rel = 't'::regclass");
+}
+
+# How the query is answered in a transaction that has changed a page, so that there are chunks to be sent: "columns" or
+# why not.
+sub answered_by
+{
+	my $text = $node->safe_psql('postgres', "BEGIN; UPDATE t SET f = 1 WHERE id = 500;\n"
+			. "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) $query; ROLLBACK");
+
+	return columns_used($text) eq 'columns' ? 'columns' : node_of($text)->{Columns} // columns_used($text);
+}
+
+wait_until_held();
+is(answered_by(), 'columns', 'without a fault');
+
+# Every way to fail, at every stage of an answer.
+my %reason = (
+	crash => 'GPU service was lost',
+	hang => 'GPU service did not answer',
+	oom => 'out of device memory',
+	device => 'GPU failed',
+	corrupt => 'GPU service broke the protocol',
+	'short:0' => 'GPU service broke the protocol',
+	'short:2' => 'GPU service broke the protocol');
+foreach my $case (
+	[ 'oom', 'begin' ], [ 'oom', 'add' ], [ 'oom', 'finish' ], [ 'device', 'begin' ], [ 'device', 'add' ],
+	[ 'device', 'finish' ], [ 'corrupt', 'finish' ], [ 'short:0', 'next' ], [ 'short:2', 'next' ],
+	[ 'crash', 'begin' ], [ 'crash', 'add' ], [ 'crash', 'finish' ], [ 'hang', 'add' ], [ 'hang', 'finish' ])
+{
+	my ($kind, $stage) = @$case;
+	my $fault = "$kind\@$stage";
+	my $lasts = $kind !~ /crash|hang/;
+
+	$node->append_conf('postgresql.conf', "gpusort.timeout = $impatient") if $kind eq 'hang';
+	service_with($node, "--fault=$fault --fault-every=1" . ($kind eq 'hang' ? ' --stall=1' : ''));
+	wait_until_held();
+	my ($before) = fallbacks();
+	is(answered_by(), "not used ($reason{$kind})", "$fault: why");
+	my ($after, $last) = $lasts ? fallbacks() : ();
+	cmp_ok($after, '==', $before + 1, "$fault: counted") if $lasts;
+	is($last, $reason{$kind}, "$fault: with its reason") if $lasts;
+	wait_until_held() unless $lasts;
+	is($node->safe_psql('postgres', $query), $right, "$fault: the right answer");
+	my $err;
+	wait_until_held() unless $lasts;
+	$node->psql('postgres', "BEGIN; UPDATE t SET f = 1 WHERE id = 500; SET gpusort.columns = force; $query",
+		stderr => \$err);
+	like($err, qr/cannot be answered from columns.*Reason: $reason{$kind}/s, "$fault: an error where one is wanted");
+}
+$node->append_conf('postgresql.conf', "gpusort.timeout = $timeout");
+
+# A service that goes while a session has its map, and one that has lost the tables.
+service_with($node, '');
+wait_until_held();
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+is($session->query($query), $right, 'a session');
+kill 'KILL', service_pids($node);
+is($session->query($query), $right, 'whose service has been killed') foreach 1 .. 3;
+wait_until_held();
+is($session->query($query), $right, 'and is back');
+kill 'TERM', $node->safe_psql('postgres', "SELECT max(pid) FROM pg_stat_activity WHERE backend_type = 'gpusort columns'");
+is($session->query($query), $right, 'without its keeper') foreach 1 .. 3;
+wait_until_held();
+$node->safe_psql('postgres', "SELECT gpusort_columns_remove('t')");
+is($session->query($query), $right, 'a table that is no longer held');
+$node->safe_psql('postgres', "SELECT gpusort_columns_add('t')");
+is($session->query($query), $right, 'and is again');
+$session->quit;
+
+# The liar: the service listens elsewhere.
+my $behind = 'pg_stat_tmp/pgsql_tmp_behind';
+
+# Puts a liar between the service and backends, once the service is there: one message in so many is another one.
+sub lie
+{
+	my ($one_in) = @_;
+	my $here = getcwd();
+
+	$mangle->kill_kill if $mangle;
+	chdir $node->data_dir or die;
+	unlink $socket;
+	$mangle = IPC::Run::start([ "$programs/build/columns_mangle/mangle", $socket, $behind, $one_in, $seed++, 'users' ],
+		'<', \undef, '>&', \$said);
+	for (1 .. 3600) { last if -S $socket; sleep(0.05); }
+	chdir $here;
+}
+
+$node->append_conf('postgresql.conf', "gpusort.timeout = 1s\ngpusort.service_options = '--engine=$engine --socket=$behind'");
+$node->stop;
+$node->start;
+my $waiting = $node->background_psql('postgres', on_error_stop => 0);
+$waiting->query_until(qr/begun/, "\\echo begun\nSELECT gpusort_columns_add('t');\n");
+wait_until(sub { -S $node->data_dir . "/$behind" }, 'the service is there');
+lie(0);
+wait_until_held();
+$waiting->quit;
+is(answered_by(), 'columns', 'through a program that tells the truth');
+
+# Lies of every kind, in answers of sessions that have a map, and of some that have none yet.
+my (%used, %why, @wrong);
+foreach my $round (1 .. 60)
+{
+	my ($out, $err) = ('', '');
+
+	lie(2 + $round % 5);
+	# patience, and none has set the service aside
+	forgive($node);
+	$node->psql('postgres', join('', map { compared_line('lie', $_, 'SELECT 1') } @queries, @queries), stdout => \$out,
+		stderr => \$err, on_error_stop => 0);
+	push @wrong, $err if $err =~ /ERROR|FATAL|PANIC|server closed/;
+	foreach my $line (grep { /^lie/ } split /\n/, $out)
+	{
+		my ($word, $differs, $used, $reason) = split /\|/, $line, -1;
+
+		push @wrong, $differs if $differs ne '';
+		$used{$used}++;
+		$why{$reason}++ if $reason ne '';
+	}
+	last if $round >= 12 && keys %why >= 4 && ($used{columns} // 0) > 20;
+}
+diag(join ', ', map { "$_: $used{$_}" } sort keys %used);
+diag(join ', ', map { "$_: $why{$_}" } sort keys %why);
+is(join("\n", @wrong), '', 'no lie is believed');
+cmp_ok($used{child} // 0, '>', 0, 'lies were noticed');
+cmp_ok(scalar(keys %why), '>=', 4, 'in several ways');
+cmp_ok($used{columns} // 0, '>', 0, 'and some answers went through');
+$node->stop;
+$mangle->kill_kill;
+undef $mangle;
+sound($node);
+done_testing();
