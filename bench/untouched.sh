@@ -32,25 +32,25 @@ sql() { as_server "$bindir/psql" -X -q -A -t -d postgres -c "$1"; }
 # Processes of the server.
 children() { pgrep -c -P "$(head -n 1 "$work/data/postmaster.pid")"; }
 
-# run_pgbench TRANSACTIONS OPTION...: thousands of instructions of a session with so many: of the longest session, as
-# pgbench has another one that looks for its tables.
+# Waits until no session is left: each writes its file as it ends.
+no_sessions() { while [ "$(children)" -gt "$idle" ]; do sleep 0.2; done; }
+
+# run_pgbench TRANSACTIONS OPTION...: instructions of a session with so many: of the longest session, as pgbench has
+# another one that looks for its tables.
 run_pgbench() {
-	local before
-	before=$(children)
 	rm -f "$work"/callgrind.out.*
 	as_server "$bindir/pgbench" -n -c 1 -t "$@" postgres >/dev/null 2>&1
-	# a session writes its file as it ends
-	while [ "$(children)" -gt "$before" ]; do sleep 0.2; done
-	sed -n 's/^\(summary\|totals\): //p' "$work"/callgrind.out.* | sort -n | tail -n 1 | sed 's/...$//'
+	no_sessions
+	sed -n 's/^\(summary\|totals\): //p' "$work"/callgrind.out.* | sort -n | tail -n 1
 }
 
-# each WHAT OPTION...: thousands of instructions a transaction: of those of a second session over a shorter first one's.
+# each WHAT OPTION...: instructions a transaction: of those of a second session over a shorter first one's.
 each() {
 	local what=$1 short long
 	shift
-	short=$(run_pgbench 50 "$@")
-	long=$(run_pgbench $((transactions + 50)) "$@")
-	printf '%-10s %-24s %s\n' "$label" "$what" "$(echo "scale=2; ($long - $short) / $transactions" | bc)"
+	short=$(run_pgbench 20 "$@")
+	long=$(run_pgbench $((transactions + 20)) "$@")
+	printf '%-10s %-24s %d\n' "$label" "$what" $(((long - short) / transactions))
 }
 
 # serve LABEL LIBRARY: a server under callgrind, with a fresh pgbench and that library, and what it costs.
@@ -66,6 +66,9 @@ serve() {
 		sleep 0.5
 	done
 	if [ -n "${3:-}" ]; then sql "$3"; fi
+	# its own processes, once the sessions and loaders before have ended
+	sleep 10
+	idle=$(children)
 	each 'planning a join' -f "$work/plan.sql"
 	each 'TPC-B, simple' -M simple
 	each 'TPC-B, prepared' -M prepared
@@ -74,7 +77,7 @@ serve() {
 }
 
 {
-	printf '# thousands of instructions a transaction, %s, %s, %s\n' \
+	printf '# instructions a transaction, %s, %s, %s\n' \
 		"$(git -C "$root" describe --always --dirty 2>/dev/null || true)" "$("$PG_CONFIG" --version)" "$(date -u)"
 	if [ -n "${BASE:-}" ]; then serve before "$BASE"; fi
 	serve none gpusort
