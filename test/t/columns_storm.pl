@@ -30,8 +30,11 @@ sub one_of { return $_[ int(rand(@_)) ] }
 sub chance { return rand() < $_[0] }
 sub number { return 1 + int(rand($_[0])) }
 
-my $node = service_node('storm', '', <<'CONF');
+# with few buffers, pages are not where the keeper saw them
+my $buffers = $seed % 2 ? '2MB' : '128MB';
+my $node = service_node('storm', '', <<"CONF");
 shared_preload_libraries = 'gpusort'
+shared_buffers = $buffers
 max_connections = 60
 max_worker_processes = 24
 max_prepared_transactions = 20
