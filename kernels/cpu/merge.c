@@ -1,10 +1,9 @@
 /*
- * merge.c: merge sort by comparison on the CPU, and the merge of sorted runs.
- *
- * Eight items at a time are sorted by counting how many precede each one.  Runs are then merged in pairs, first within
- * pieces that fit the L2 cache.  A merge proceeds from both ends at once, for as many steps as neither run can end in:
- * no branch depends on the data and two chains of loads overlap.  Levels alternate between two pairs of arrays.
- * Inlined functions get sizes of keys and values as constants.
+ * merge.c: merge sort by comparison on the CPU, and the merge of sorted runs.  Eight items at a time are sorted by
+ * counting how many precede each one.  Runs are then merged in pairs, first within pieces that fit the L2 cache.  A
+ * merge proceeds from both ends at once, for as many steps as neither run can end in: no branch depends on the data and
+ * two chains of loads overlap.  Levels alternate between two pairs of arrays. Inlined functions get sizes of keys and
+ * values as constants.
  */
 #include "cpu.h"
 

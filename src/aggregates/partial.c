@@ -323,7 +323,7 @@ put_numbers(StateWriter *writer, const VectorColumn *column, const uint64 *numbe
 	}
 }
 
-/* Returns true if a sample suggests that a quarter of the values are distinct: n² / 2d pairs are equal among n. */
+/* Returns true if at most a quarter of the values seem distinct: of n sampled, n² / 2d pairs are equal. */
 static bool
 values_repeat(BigMem *mem, const VectorColumn *column)
 {

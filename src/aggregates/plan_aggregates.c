@@ -1,10 +1,9 @@
 /*
- * plan_aggregates.c: before planning, replaces PostgreSQL's aggregates that sort by gpusort's.
- *
- * count(DISTINCT x), percentile_cont, percentile_disc and mode put every value through tuplesort; gpusort's return
- * identical results without it.  Only the planned query changes, not the parsed one.  Anything that could be observed
- * is left alone: orders and equalities other than the type's own, volatile arguments, grouping sets.  The privilege to
- * execute PostgreSQL's aggregate is checked.  A replacement takes place only if everybody may execute both.
+ * plan_aggregates.c: before planning, replaces PostgreSQL's aggregates that sort by gpusort's.  count(DISTINCT x),
+ * percentile_cont, percentile_disc and mode put every value through tuplesort; gpusort's return identical results
+ * without it.  Only the planned query changes, not the parsed one.  Anything that could be observed is left alone:
+ * orders and equalities other than the type's own, volatile arguments, grouping sets.  The privilege to execute
+ * PostgreSQL's aggregate is checked.  A replacement takes place only if everybody may execute both.
  */
 #include "postgres.h"
 

@@ -87,7 +87,7 @@ is_distributed(Oid tables, Oid relation)
 	return found;
 }
 
-/* Returns true if a query aggregates only a partitioned table, by more than its partition key: all is combined here. */
+/* Returns true if a query aggregates only a partitioned table, not by its partition key: values are combined here. */
 static bool
 groups_across_partitions(Query *query, Index varno, Oid relid)
 {

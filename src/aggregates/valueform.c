@@ -147,7 +147,7 @@ valueform_open(ValueForm *form, const VectorType *vtype, MemoryContext cxt)
 	MemoryContextSwitchTo(old);
 }
 
-/* Sets the client encoding to the server's for send and receive functions; end_conversion restores the result's. */
+/* Sets the client encoding to the server's for send and receive functions; returns the old, for end_conversion. */
 static int
 begin_conversion(void)
 {

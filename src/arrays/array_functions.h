@@ -18,7 +18,7 @@ typedef struct ArrayArgument
 	Vector		values;			/* in place, on array */
 } ArrayArgument;
 
-/* State of a function call, freed at its end or an error but for what array_call_result returns. */
+/* State of a function call, freed at its end or by an error, but for what comes after array_call_result. */
 typedef struct ArrayCall
 {
 	MemoryContext caller;

@@ -1,10 +1,9 @@
 /*
- * vectorjob.h: questions about vectors of values.
- *
- * An engine answers them, or the type's comparator if a type has no exact encoding; answers do not depend on which.
- * Order and equality are those of the type's default btree family under the column's collation.  NULL equals NULL and
- * sorts as the column says.  All vectors of a call have equally many rows.  Failures of the service are repeated on the
- * CPU.  Answers are blocks of mem with room for an element.  Unsortable types and lack of memory raise errors.
+ * vectorjob.h: questions about vectors of values.  An engine answers them, or the type's comparator if a type has no
+ * exact encoding; answers do not depend on which. Order and equality are those of the type's default btree family under
+ * the column's collation.  NULL equals NULL and sorts as the column says.  All vectors of a call have equally many
+ * rows.  Failures of the service are repeated on the CPU.  Answers are blocks of mem with room for an element.
+ *  Unsortable types and lack of memory raise errors.
  */
 #ifndef GPUSORT_VECTORJOB_H
 #define GPUSORT_VECTORJOB_H

@@ -222,8 +222,7 @@ sample_groups(Sorter *sorter)
 }
 
 /*
- * Estimates how often each row will be compared by the deferred keys: in a group of n rows, log2 n times.  Groups that
- * are spread over the sample grow with the number of rows.  Pairs tell the size of a single row's group (Good-Turing).
+ * Estimates the comparisons of each row by the deferred keys: log2 of its group, whose size pairs tell (Good-Turing).
  */
 static double
 comparisons_expected(Sorter *sorter, double rows)

@@ -39,10 +39,7 @@ typedef enum KeyAccess
 	KEYS_COPIED					/* as these, and they need no encoding: column by column, of uniform rows */
 } KeyAccess;
 
-/*
- * What rows have shown about keys that are costly to encode (sorter_adapt.c).  Deferred keys are empty to the engine,
- * prefixes of long strings grow.  Guessed forms widen by themselves (KEY_WIDEN).
- */
+/* What rows have shown about costly keys (sorter_adapt.c): deferred ones are empty to the engine, prefixes grow. */
 typedef struct AdaptiveKeys
 {
 	int			deferred;		/* the first deferred key; nkeys: none */

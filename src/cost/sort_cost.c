@@ -54,10 +54,7 @@ words_of_type(Oid type)
 	return get_typlen(type) > 0 && get_typlen(type) <= 8 ? 1 : 2;
 }
 
-/*
- * Estimates the comparisons per row for a key without an exact encoding: 0 for few values; else 1, with the next row;
- * as many as in the server's sort if the encoding does not order rows at all.
- */
+/* Estimates a key's comparisons per row: 0 with few values, 1 if coarse, the server's if there is no order by it. */
 static double
 compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, bool first, double rows)
 {

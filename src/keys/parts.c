@@ -1,10 +1,9 @@
 /*
- * parts.c: keys of composite values, as bytes that start as the type's comparison function does.
- *
- * The first value gives the pattern of its parts; a value with another pattern is "strange".  A byte before each part
- * tells whether it exists: the shorter of two arrays sorts first, NULL last, an open lower bound first.  Parts with an
- * exact encoding follow in normalised form.  A string under a linguistic collation ends the key, as its primary weights
- * leave open what follows, and so does an array within another value, whose dimensions may differ.
+ * parts.c: keys of composite values, as bytes that start as the type's comparison function does.  The first value gives
+ * the pattern of its parts; a value with another pattern is "strange".  A byte before each part tells whether it
+ * exists: the shorter of two arrays sorts first, NULL last, an open lower bound first.  Parts with an exact encoding
+ * follow in normalised form.  A string under a linguistic collation ends the key, as its primary weights leave open
+ * what follows, and so does an array within another value, whose dimensions may differ.
  */
 #include "postgres.h"
 

@@ -1,10 +1,9 @@
 /*
- * primary_weights.c: the primary weights of strings under linguistic collations, as keys.
- *
- * A call of strxfrm or ICU takes 300 to 2000 ns.  When a locale is opened, the weights of ASCII characters are learned
- * from it, and keys of ASCII strings are then concatenated from these in a tenth of the time.  Strings with
- * contractions, pairs whose weight differs from that of the two characters (Czech ch, Danish aa), go to the provider.
- * The C library does not list its contractions, so each pair is tested on first use.
+ * primary_weights.c: the primary weights of strings under linguistic collations, as keys.  A call of strxfrm or ICU
+ * takes 300 to 2000 ns.  When a locale is opened, the weights of ASCII characters are learned from it, and keys of
+ * ASCII strings are then concatenated from these in a tenth of the time.  Strings with contractions, pairs whose weight
+ * differs from that of the two characters (Czech ch, Danish aa), go to the provider. The C library does not list its
+ * contractions, so each pair is tested on first use.
  */
 #include "postgres.h"
 

@@ -138,10 +138,7 @@ extern uint64 sortkey_word(SortKey *key, Datum value);
 /* Writes the first bytes of the value's normalised form; returns their number, more than room if it is longer. */
 extern Size sortkey_prefix(SortKey *key, Datum value, bool isnull, char *out, Size room);
 
-/*
- * Defers a key just opened, or limited to leading bytes: comparing few ties is cheaper than encoding.  Returns false,
- * with nothing done, for exact keys, which take part in every sort.  sortkey_resume reverts it.
- */
+/* Defers a new key, or one of leading bytes, if it is not exact; comparing few ties is cheaper than encoding. */
 extern bool sortkey_defer(SortKey *key);
 extern void sortkey_resume(SortKey *key);
 

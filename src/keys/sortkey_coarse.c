@@ -176,10 +176,7 @@ type_of_order(const SortSupport ssup, gs_type *type)
 	return true;
 }
 
-/*
- * Takes the abbreviated form if it is an integer.  The type's own comparator is asked whether it orders integers.  If
- * not, nobody else can sort by these keys, and PostgreSQL's sort takes fewer full comparisons than ours.
- */
+/* Takes the abbreviated form if it is an integer that the type's own comparator orders as one, else no form. */
 static KeyResult
 take_abbreviated(SortKey *key)
 {
@@ -223,8 +220,7 @@ open_start(const CoarseState *state, Datum value, int32 bytes, StringView *view)
 }
 
 /*
- * Is a string the server's?  Its abbreviated key is of the first characters.  Primary weights take hundreds of bytes
- * from the provider where they are not ASCII, and have neighbours compared, which fetches values once more.
+ * Is a string the server's?  Weights of non-ASCII take long, hundreds of bytes, and comparisons of neighbours.
  */
 static bool
 is_theirs(const SortKey *key, Datum value, bool by_provider)

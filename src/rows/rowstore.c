@@ -160,10 +160,7 @@ leave_uniform(RowStore *store)
 	return true;
 }
 
-/*
- * Writes the fixed header of a row, and returns its end.  Member by member: a copy of the whole would wait for the
- * stores to the members, which have just been made.
- */
+/* Writes a row's fixed header by member, as a copy would wait for stores to the members; returns its end. */
 static inline char *
 write_header(char *place, const MinimalTupleData *header)
 {

@@ -122,10 +122,7 @@ leave_queue(turn *mine)
 	pthread_cond_broadcast(&turn_over);
 }
 
-/*
- * Waits until a job is the first.  Returns false if its client has cancelled it.  A wait is no work: the watchdog does
- * not count it.
- */
+/* Waits until a job is the first; false if its client cancelled it.  The watchdog does not count a wait. */
 static bool
 await_turn(connection *c, const turn *mine)
 {

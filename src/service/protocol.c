@@ -30,10 +30,7 @@ text_valid(const char *text, size_t bytes)
 	return memchr(text, 0, bytes) != NULL;
 }
 
-/*
- * Checks a job's columns and constant, which determine the message's length.  The engine checks whether operation and
- * columns fit together.
- */
+/* Checks a job's columns and constant, which give the message's length.  The engine checks the operation. */
 static bool
 begin_valid(const gsd_begin *begin, size_t bytes)
 {

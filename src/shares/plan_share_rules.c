@@ -163,10 +163,7 @@ looks_into_catalogs(Oid function)
 	return found || strncmp(get_func_name(function), "has_", 4) == 0;
 }
 
-/*
- * Returns true if a function's result may differ between participants.  PostgreSQL's own stable functions that read no
- * catalog depend only on the snapshot and settings; others may read anything, in any order.
- */
+/* Returns true if a function's result may differ: not PostgreSQL's own that depend on snapshot and settings alone. */
 static bool
 may_differ(Oid function, void *context)
 {
@@ -350,7 +347,7 @@ is_fine(double values, const ShareBuild *build)
 	return values >= VALUES_PER_PARTICIPANT * (build->workers + 1);
 }
 
-/* Returns true if equal values of a type have equal hashes, which a nondeterministic collation keeps for text alone. */
+/* Returns true if equal values of a type have equal hashes, under nondeterministic collations text and bpchar only. */
 static bool
 has_hash(Oid type, int32 typmod, Oid collation)
 {

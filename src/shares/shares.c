@@ -257,7 +257,7 @@ next_count(const SharedShares *shared, uint32 left)
 	return Min(left, Max(left / shared->present, LEAST_CLAIM));
 }
 
-/* Returns the partitions of a claim in an exchange: half of an equal split, so that no slow participant is last. */
+/* Returns the partitions of a claim in an exchange: half of an equal split of the rest; if nothing is sent, all. */
 static uint32
 exchange_count(const Shares *shares, uint32 left)
 {

@@ -52,10 +52,7 @@ extern const char *shares_way(const Shares *shares);
 /* Returns true if rows are exchanged with other participants. */
 extern bool shares_are_exchanged(const Shares *shares);
 
-/*
- * Exchanges rows, before the first batch.  shares_begin_sending returns false if this participant need not send any.
- * shares_send sends one row.  shares_end_sending waits for all participants.
- */
+/* Exchange rows before the first batch: false if this participant sends none; send one; wait for all. */
 extern bool shares_begin_sending(Shares *shares);
 extern void shares_send(Shares *shares, TupleTableSlot *slot);
 extern void shares_end_sending(Shares *shares);

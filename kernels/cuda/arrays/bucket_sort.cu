@@ -264,7 +264,7 @@ key_of_word(const gs_parts_args &a, u64 w, u32 least, u32 start, u32 place)
 							: float_from_order(key);
 }
 
-/* Sorts a part; VALUES: of 4 bytes.  Reads its description when needed, as registers are scarce, up to its end. */
+/* Sorts a part; VALUES: of 4 bytes.  Reads its description when needed, as registers are scarce. */
 template <gs_part_words WORDS, bool VALUES, int PLACE_BITS, int THREADS, int WINDOW, int SHARE>
 static __device__ __forceinline__ void
 sort_part(const gs_parts_args &a, gs_part &part)

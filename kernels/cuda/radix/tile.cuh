@@ -90,7 +90,7 @@ write_runs(const u64 *words, u64 *out, const u32 *starts, const u32 *place, u32 
 }
 
 /*
- * Copies a tile's values to shared memory: whole ones in bulk if allowed, otherwise by item.  By all threads, after a
+ * Starts to copy a tile's values to shared memory, in bulk if allowed, or by item.  By all threads, after a
  * barrier.  at: the thread's first item; its items are 32 apart.
  */
 template <int ITEMS, int TILE, class T>
