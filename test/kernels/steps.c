@@ -178,7 +178,7 @@ number_of(gs_type type)
 	return numbers[type];
 }
 
-/* Writes an expression over integer columns, which may overflow.  Returns its length; 0: there is a column of doubles. */
+/* Writes an expression over integer columns, which may overflow.  Returns its length; 0: it would take doubles. */
 static uint32_t
 some_code(steps_list *l, const table *t, gs_instruction *code)
 {
