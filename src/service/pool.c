@@ -153,7 +153,8 @@ await_turn(connection *c, const turn *mine)
 static bool
 do_job(connection *c, pool_job *job)
 {
-	int cores = gsd_cores(), threads = wanted_threads > 0 ? wanted_threads : cores < GSD_MAX_THREADS ? cores : GSD_MAX_THREADS;
+	int cores = gsd_cores() < GSD_MAX_THREADS ? gsd_cores() : GSD_MAX_THREADS;
+	int threads = wanted_threads > 0 ? wanted_threads : cores;
 	int helpers = job->units < (uint32_t) threads ? (int) job->units - 1 : threads - 1;
 	bool cancelled = false;
 	uint32_t unit;

@@ -401,10 +401,10 @@ typedef struct gsd_checked
 } gsd_checked;
 
 /*
- * A list of steps (kernels/gs_steps.h) over the rows of the pages whose bits are set in the mask, which begins in slot 0,
- * and over rows that GSD_ADD brings, in chunks of the list's columns.  The list begins in the slot after the mask; the
- * slots after the list are free for chunks.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes follow, one
- * for each column of the list.
+ * A list of steps (kernels/gs_steps.h) over the rows of the pages whose bits are set in the mask, which begins in slot
+ * 0, and over rows that GSD_ADD brings, in chunks of the list's columns.  The list begins in the slot after the mask;
+ * the slots after the list are free for chunks.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes follow,
+ * one for each column of the list.
  */
 typedef struct gsd_ask
 {
