@@ -84,7 +84,8 @@ before(int fd, off_t place)
 ssize_t
 pread(int fd, void *to, size_t bytes, off_t place)
 {
-	ssize_t		(*real) (int, void *, size_t, off_t) = (ssize_t (*)(int, void *, size_t, off_t)) dlsym(RTLD_NEXT, "pread");
+	ssize_t		(*real) (int, void *, size_t, off_t) =
+		(ssize_t (*)(int, void *, size_t, off_t)) dlsym(RTLD_NEXT, "pread");
 
 	before(fd, place);
 	return real(fd, to, bytes, place);
