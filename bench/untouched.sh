@@ -60,8 +60,8 @@ serve() {
 	label=$1
 	rm -rf "$work/data"
 	cp -a "$work/untouched" "$work/data"
-	as_server valgrind --tool=callgrind --callgrind-out-file="$work/callgrind.out.%p" "$bindir/postgres" -D "$work/data" \
-		-c "shared_preload_libraries=$2" >"$work/$label.log" 2>&1 &
+	as_server valgrind --tool=callgrind --callgrind-out-file="$work/callgrind.out.%p" "$bindir/postgres" \
+		-D "$work/data" -c "shared_preload_libraries=$2" >"$work/$label.log" 2>&1 &
 	server=$!
 	for _ in $(seq 600); do
 		if sql 'SELECT 1' >/dev/null 2>&1; then break; fi
