@@ -47,7 +47,9 @@ sub from_columns
 	my ($session, $statement, $name) = @_;
 	my $used;
 
-	wait_until(sub { ($used = used($session, $statement)) eq 'columns' }, "$name: from columns", 30)
+	# a plan may have been made while columns were off
+	wait_until(sub { said($session, 'DISCARD PLANS'); ($used = used($session, $statement)) eq 'columns' },
+		"$name: from columns")
 		or diag("$used: " . said($session, "EXPLAIN ANALYZE $statement"));
 }
 
