@@ -49,8 +49,8 @@ start_server restart --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 CONF
 sql -c 'CREATE EXTENSION gpusort'
 {
-	echo "# $(sql -c 'SHOW server_version'), commit ${COMMIT:-$(git -C "$root" describe --always --dirty)}, $(nproc) cores," \
-		"${LOADERS:-2} loaders, $(date -u +%F), load $(cut -d ' ' -f 1 /proc/loadavg)"
+	echo "# $(sql -c 'SHOW server_version'), commit ${COMMIT:-$(git -C "$root" describe --always --dirty)}," \
+		"$(nproc) cores, ${LOADERS:-2} loaders, $(date -u +%F), load $(cut -d ' ' -f 1 /proc/loadavg)"
 	for held in ${HELD:-1 10}; do measure "$held"; done
 } | tee -a "$root/bench/results/columns-restart.txt"
 stop_server restart

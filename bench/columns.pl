@@ -6,7 +6,10 @@
 #   pages        share of pages that answers took from columns: mean and least
 #   proof        microseconds of proof a young page, over that of the first query without any
 #   heap         nanoseconds a row of the pages that queries read from the table
-#   held again   seconds from the end of a lone update until its page is answered from columns
+#   query        processor time of the session's process a query, over what it may be: half a microsecond a young page
+#                (with stock buffers 1.5) and 35 ns a row from the table
+#   held again   seconds from the end of the first query after a lone update to the beginning of one that finds its page
+#                held, and from the update to the answer, with both queries
 use strict;
 use warnings;
 
@@ -30,7 +33,7 @@ sub say_line { printf "%-28s %s\n", @_; STDOUT->flush; return }
 # One answer.
 sub look
 {
-	my %answer;
+	my %answer = (began => time);
 	my $line = $session->query($check);
 
 	@answer{qw(columns young undecided table prove heap engine rows reason)} = split /\|/, $line, -1;
@@ -53,19 +56,25 @@ sub wait_until_held
 	return $answer;
 }
 
-# Processor time of all writers' sessions, in seconds.
 my $ticks = POSIX::sysconf(POSIX::_SC_CLK_TCK());
+
+# Processor time of a process, in seconds.
+sub seconds_of
+{
+	my ($pid) = @_;
+
+	open my $file, '<', "/proc/$pid/stat" or return 0;
+	my @fields = split ' ', (readline $file) =~ s/^.*\) //sr;
+	return ($fields[11] + $fields[12]) / $ticks;
+}
+
+# Processor time of all writers' sessions, in seconds.
 sub writers_seconds
 {
 	my $all = 0;
 
-	foreach my $pid (split /\n/, $session->query(
-		"SELECT pid FROM pg_stat_activity WHERE application_name = 'writers'"))
-	{
-		open my $file, '<', "/proc/$pid/stat" or next;
-		my @fields = split ' ', (readline $file) =~ s/^.*\) //sr;
-		$all += ($fields[11] + $fields[12]) / $ticks;
-	}
+	$all += seconds_of($_) foreach split /\n/, $session->query(
+		"SELECT pid FROM pg_stat_activity WHERE application_name = 'writers'");
 	return $all;
 }
 
@@ -141,6 +150,9 @@ say_line('memory', sprintf '%.1f bytes a row of %d', $session->query('SELECT sum
 	8 + 4 + 8 + 8 + 8);
 
 my (@share, @proof, @heap, @seen);
+my $allowed = 0;
+my $backend = $session->query('SELECT pg_backend_pid()');
+my $spent = seconds_of($backend);
 ($tps, my $with) = with_writers(
 	sub {
 		my $answer = look();
@@ -148,6 +160,7 @@ my (@share, @proof, @heap, @seen);
 
 		return if $all == 0;
 		push @seen, $answer;
+		$allowed += $answer->{young} * ($buffers eq '128MB' ? 1.5 : 0.5) + $answer->{table} * $rows / $pages * 0.035;
 		push @share, $answer->{columns} / $all;
 		push @proof, ($answer->{prove} - $quiet->{prove}) / $answer->{young} if $answer->{young} > 1000;
 		push @heap, $answer->{heap} * 1000 / ($answer->{table} * $rows / $pages) if $answer->{table} > 100;
@@ -160,18 +173,25 @@ say_line('pages', sprintf 'mean %.2f %%, least %.2f %%, hundredth %.2f %%, %d an
 say_line('proof', sprintf '%.2f us a young page, at most %d young', mean(@proof),
 	(sort { $b <=> $a } map { $_->{young} } @seen)[0]);
 say_line('heap', sprintf '%.0f ns a row read from the table', mean(@heap));
+$spent = 1e6 * (seconds_of($backend) - $spent);
+say_line('query', sprintf '%.0f us of processor time, %.2f of what it may be', $spent / (@seen || 1),
+	$spent / ($allowed || 1));
 
-my @again;
+my (@again, @answered);
 for my $i (1 .. 20)
 {
 	wait_until_held(0);
 	$session->query('UPDATE parent SET b = b + 1 WHERE id = ' . (1 + int(rand($rows))));
 	my $changed = time;
-	wait_until_held(0);
-	push @again, time - $changed;
+	look();
+	my $asked = time;
+	push @again, wait_until_held(0)->{began} - $asked;
+	push @answered, time - $changed;
 }
 @again = sort { $a <=> $b } @again;
-say_line('held again', sprintf 'median %.2f s, at most %.2f', $again[10], $again[-1]);
+@answered = sort { $a <=> $b } @answered;
+say_line('held again', sprintf 'median %.2f s, at most %.2f; answered after %.2f and %.2f', $again[10], $again[-1],
+	$answered[10], $answered[-1]);
 
 $session->query('ALTER TABLE parent SET (autovacuum_enabled = off)');
 @share = ();

@@ -5,27 +5,21 @@
 
 #include <string.h>
 
-/*
- * Rounds up to the alignment of a chunk's arrays.
- */
+/* Rounds up to the alignment of a chunk's arrays. */
 static uint64_t
 aligned(uint64_t bytes)
 {
 	return (bytes + GS_ALIGN - 1) & ~(uint64_t) (GS_ALIGN - 1);
 }
 
-/*
- * Returns the bytes of a column's values.  Byte strings have rows + 1 offsets.
- */
+/* Returns the bytes of a column's values.  Byte strings have rows + 1 offsets. */
 static uint64_t
 values_bytes(gs_type type, uint64_t rows)
 {
 	return type == GS_BYTES ? (rows + 1) * sizeof(uint32_t) : rows * gs_type_width(type);
 }
 
-/*
- * Returns the bytes reserved for string data, capped because offsets have 32 bits.
- */
+/* Returns the bytes reserved for string data, capped because offsets have 32 bits. */
 static uint64_t
 heap_room(gs_type type, uint64_t rows, uint32_t bytes_per_string)
 {
@@ -36,9 +30,7 @@ heap_room(gs_type type, uint64_t rows, uint32_t bytes_per_string)
 	return bytes < UINT32_MAX ? bytes : UINT32_MAX;
 }
 
-/*
- * Returns the bytes of the null bitmap, in whole 64-bit words.
- */
+/* Returns the bytes of the null bitmap, in whole 64-bit words. */
 static uint64_t
 nulls_bytes(uint64_t rows)
 {
@@ -51,9 +43,7 @@ gs_chunk_header_bytes(uint64_t ncolumns)
 	return sizeof(gs_chunk) + ncolumns * sizeof(gs_chunk_column);
 }
 
-/*
- * Returns the bytes that gs_chunk_init needs for a number of rows, so that the producer can choose a buffer size.
- */
+/* Returns the bytes that gs_chunk_init needs for a number of rows, so that the producer can choose a buffer size. */
 size_t
 gs_chunk_bytes(const gs_column_spec *columns, uint32_t ncolumns, uint32_t rows, uint32_t bytes_per_string)
 {
@@ -65,9 +55,7 @@ gs_chunk_bytes(const gs_column_spec *columns, uint32_t ncolumns, uint32_t rows, 
 	return bytes;
 }
 
-/*
- * Returns the largest multiple of 64 rows whose chunk fits into the buffer.
- */
+/* Returns the largest multiple of 64 rows whose chunk fits into the buffer. */
 static uint32_t
 rows_that_fit(size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
 			  uint32_t bytes_per_string)
@@ -86,9 +74,7 @@ rows_that_fit(size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolu
 	return low * 64;
 }
 
-/*
- * Fills in the header of an empty chunk.
- */
+/* Fills in the header of an empty chunk. */
 gs_status
 gs_chunk_layout(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns,
 				uint32_t max_rows, uint32_t bytes_per_string)
@@ -122,9 +108,7 @@ gs_chunk_layout(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *colu
 	return GS_OK;
 }
 
-/*
- * Writes the header into the chunk itself and the first offset of each string column.  Touches nothing else.
- */
+/* Writes the header into the chunk itself and the first offset of each string column.  Touches nothing else. */
 gs_status
 gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *columns, uint32_t ncolumns, uint32_t max_rows,
 			  uint32_t bytes_per_string)
@@ -137,18 +121,14 @@ gs_chunk_init(gs_chunk *chunk, size_t buffer_bytes, const gs_column_spec *column
 	return status;
 }
 
-/*
- * Returns true if an array lies behind the header, is aligned, and ends within the chunk.  No sum here can overflow.
- */
+/* Returns true if an array lies behind the header, is aligned, and ends within the chunk.  No sum here can overflow. */
 static bool
 array_inside(uint64_t offset, uint64_t bytes, uint64_t header, uint64_t chunk_bytes)
 {
 	return offset % GS_ALIGN == 0 && offset >= header && offset <= chunk_bytes && bytes <= chunk_bytes - offset;
 }
 
-/*
- * Returns true if offsets start at 0, never decrease and stay within the heap.  Every string can then be read.
- */
+/* Returns true if offsets start at 0, never decrease and stay within the heap.  Every string can then be read. */
 bool
 gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes)
 {
@@ -159,9 +139,7 @@ gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes)
 	return offsets[0] == 0 && !falling && offsets[rows] <= heap_bytes;
 }
 
-/*
- * Copies and checks the part of the header that does not depend on columns.
- */
+/* Copies and checks the part of the header that does not depend on columns. */
 gs_status
 gs_view_open(gs_view *view, const gs_chunk *chunk, size_t available, uint32_t ncolumns)
 {
@@ -178,9 +156,7 @@ gs_view_open(gs_view *view, const gs_chunk *chunk, size_t available, uint32_t nc
 	return GS_OK;
 }
 
-/*
- * Copies and checks the offsets of one column's arrays.
- */
+/* Copies and checks the offsets of one column's arrays. */
 gs_status
 gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk_column *column)
 {
@@ -194,10 +170,7 @@ gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk_column *c
 	return GS_OK;
 }
 
-/*
- * Returns GS_OK if a chunk follows all rules.  If another process can write to the chunk, the result is valid only at
- * this moment; engines use a gs_view instead.
- */
+/* Returns GS_OK if a chunk follows all rules at this moment.  Of shared memory, engines check a gs_view instead. */
 gs_status
 gs_chunk_check(const gs_chunk *chunk, size_t available, const gs_column_spec *columns, uint32_t ncolumns)
 {

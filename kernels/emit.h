@@ -1,6 +1,5 @@
 /*
- * emit.h: assembles one element of a job's result from the arrays that hold it.  Shared by the CPU engine and CUDA
- * kernels.
+ * emit.h: assembles an element of a job's result from its arrays, on the CPU and in CUDA kernels.
  */
 #ifndef GS_EMIT_H
 #define GS_EMIT_H

@@ -1,13 +1,10 @@
 /*
- * engine.c: the public calls on engines, engine memory and row orders.  Each checks its arguments and calls the
- * engine's operation.
+ * engine.c: the public calls on engines, engine memory and row orders, which check their arguments.
  */
 #include "common/types.h"
 #include "engine.h"
 
-/*
- * Returns a status as text, for messages and for the views that count fallbacks.
- */
+/* Returns a status as text, for messages and for the views that count fallbacks. */
 const char *
 gs_status_text(gs_status status)
 {
@@ -21,9 +18,7 @@ gs_status_text(gs_status status)
 	return text[status];
 }
 
-/*
- * Returns the bytes of one element, or 0 for byte strings and invalid types.
- */
+/* Returns the bytes of one element, or 0 for byte strings and invalid types. */
 size_t
 gs_type_width(gs_type type)
 {
@@ -88,9 +83,7 @@ gs_sync(gs_engine *engine)
 
 /* ---------------------------------------------------------------- row order */
 
-/*
- * Returns true if a column's arrays are aligned.  A misaligned access on a GPU would destroy the device context.
- */
+/* Returns true if a column's arrays are aligned.  A misaligned access on a GPU would destroy the device context. */
 static bool
 arrays_aligned(const gs_column *column)
 {
@@ -100,9 +93,7 @@ arrays_aligned(const gs_column *column)
 		   (uintptr_t) column->nulls % sizeof(uint64_t) == 0;
 }
 
-/*
- * Checks types, counts and required arrays of columns, on behalf of all engines.
- */
+/* Checks types, counts and required arrays of columns, on behalf of all engines. */
 gs_status
 gs_columns_check(const gs_column *columns, uint32_t ncolumns, uint64_t rows)
 {
@@ -120,9 +111,7 @@ gs_columns_check(const gs_column *columns, uint32_t ncolumns, uint64_t rows)
 	return GS_OK;
 }
 
-/*
- * Plans a row order.
- */
+/* Plans a row order. */
 gs_status
 gs_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **plan)
 {

@@ -1,9 +1,7 @@
 /*
- * engine.h: the interface between the public calls and an engine.  Internal to kernels/.
- *
- * An engine, a job and a plan each begin with the corresponding structure below; an engine appends its own members.
- * The callers check arguments and the order of calls once for all engines, so operations trust both.  An engine leaves
- * an operation NULL if it does not support it.
+ * engine.h: the interface between the public calls and an engine.  Internal to kernels/.  An engine, a job and a plan
+ * each begin with the structure below.  Callers check arguments and the order of calls, so operations trust both.  An
+ * engine leaves an operation NULL if it does not support it.
  */
 #ifndef GS_ENGINE_H
 #define GS_ENGINE_H
@@ -36,9 +34,7 @@ typedef enum gs_heads_known
 	GS_HEADS_ALL
 } gs_heads_known;
 
-/*
- * Operations behind the public functions of matching name, which check arguments first.
- */
+/* Operations behind the public functions of matching name, which check arguments first. */
 typedef struct gs_engine_ops
 {
 	void (*close)(gs_engine *engine);
@@ -58,9 +54,8 @@ typedef struct gs_engine_ops
 	void (*plan_free)(gs_engine *engine, gs_plan *plan);
 
 	/*
-	 * Jobs.  job_begin allocates the engine's job through host; job.c fills in its head.  The caller owns spec and
-	 * host, so an engine copies what it keeps (the head has a copy of host).  job_end is called once and releases
-	 * everything, including the job.
+	 * Jobs.  job_begin allocates through host; job.c fills in the head, with a copy of host.  An engine copies what it
+	 * keeps of spec.  job_end is called once and releases everything, including the job.
 	 */
 	gs_status (*job_begin)(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
 	gs_status (*job_add)(gs_job *job, const gs_chunk *chunk);
@@ -72,9 +67,8 @@ typedef struct gs_engine_ops
 	void (*job_get_info)(const gs_job *job, gs_job_info *info);
 
 	/*
-	 * Steps of job_work.c.  job_close (may be NULL) validates the complete input.  job_order sorts the rows by the
-	 * first order_columns columns and sets *order to NULL if they were in order already.  It may fill in the run heads
-	 * of the key columns, and reports which of them are valid.
+	 * Steps of job_work.c.  job_close (may be NULL) validates the input.  job_order sets *order to NULL if rows were in
+	 * order by the first order_columns columns.  It may fill in run heads of key columns, and reports which.
 	 */
 	gs_status (*job_close)(gs_job *job);
 	/* Allocates memory for the steps.  NULL: use alloc and free. */
@@ -160,18 +154,13 @@ gs_status gs_job_work(gs_job *job);
 gs_status gs_job_work_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
 void gs_job_work_drop(gs_job *job);
 
-/*
- * Faulting in a huge page costs as much as some 50 small ones.  Hosts use huge pages for blocks of an eighth and more.
- */
+/* Faulting in a huge page costs as much as 50 small ones.  Hosts use huge pages for blocks of an eighth and more. */
 #define GS_HUGE_PAGE ((size_t) 2 << 20)
 
 /* The host for callers that pass none: system memory, huge pages for large blocks, no poll. */
 const gs_host *gs_default_host(void);
 
-/*
- * A private copy of a chunk's header.  Another process may write to the chunk at any time, so checks are made on the
- * copy and stay valid.  Values, null bits and strings can still change; offsets are checked while they are copied.
- */
+/* A copy of a chunk's header: checks of it stay valid whoever writes to the chunk.  Offsets are checked as copied. */
 typedef struct gs_view
 {
 	const gs_chunk *chunk;

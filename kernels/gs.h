@@ -231,9 +231,7 @@ typedef enum gs_comparison
 	GS_BETWEEN /* inclusive */
 } gs_comparison;
 
-/*
- * A run of equal rows: its first row's number and its length.  Its position is the sum of the lengths before it.
- */
+/* A run of equal rows: its first row's number and its length.  Its position is the sum of the lengths before it. */
 typedef struct gs_run
 {
 	uint32_t row;
@@ -343,10 +341,7 @@ gs_status gs_job_finish(gs_job *job, uint64_t rows);
 gs_status gs_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got);
 void gs_job_end(gs_job *job);
 
-/*
- * The most host memory that the job will hold if gs_job_finish comes next: what it has allocated and what it will
- * allocate.  Of arrays that grow with the input, only the part written so far counts.
- */
+/* The most host memory of the job if gs_job_finish comes next.  Of arrays that grow, the written part counts. */
 uint64_t gs_job_host_bytes(const gs_job *job);
 void gs_job_get_info(const gs_job *job, gs_job_info *info);
 

@@ -85,10 +85,7 @@ typedef struct gs_filter
 	const void *upper; /* GS_BETWEEN: the upper end */
 } gs_filter;
 
-/*
- * Writes the kept items, in order, and their number.  In place allowed.  No query uses it; gs_partition and gs_unique
- * build on it.
- */
+/* Writes the kept items, in order, and their number.  In place allowed.  Queries use gs_partition and gs_unique. */
 size_t gs_select_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
 gs_status gs_select(gs_engine *engine, gs_type type, const void *in, uint64_t n, const gs_filter *filter, void *out,
 					uint64_t *count, void *temp, size_t temp_bytes);
@@ -223,9 +220,7 @@ gs_status gs_heads(gs_engine *engine, const gs_column *columns, uint32_t ncolumn
 gs_status gs_compare(gs_engine *engine, const gs_column *column, uint64_t n, gs_comparison comparison,
 					 const void *value, size_t value_bytes, uint64_t *bits);
 
-/*
- * Positions of the set bits and their number; n is at most GS_MAX_ROWS.  temp as for gs_select of n GS_U32.
- */
+/* Positions of the set bits and their number; n is at most GS_MAX_ROWS.  temp as for gs_select of n GS_U32. */
 gs_status gs_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count, void *temp,
 					   size_t temp_bytes);
 
@@ -247,9 +242,7 @@ size_t gs_scan_fixed_temp_bytes(const gs_engine *engine, gs_type type, uint64_t 
 gs_status gs_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, void *out, uint64_t n,
 						void *temp, size_t temp_bytes);
 
-/*
- * Checks a gs_scan of GS_I64 or GS_U64 sums, not in place: *count becomes 1 if a result overflowed, otherwise 0.
- */
+/* Checks a gs_scan of GS_I64 or GS_U64 sums, not in place: *count becomes 1 if a result overflowed, otherwise 0. */
 gs_status gs_scan_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums,
 							uint64_t n, uint64_t *count);
 

@@ -1,7 +1,6 @@
 /*
- * gs_library.h: primitives that no query reaches, for callers with arrays in an engine's memory.  Called, checked and
- * tested as those of gs_arrays.h, on both engines.  doc/kernels.md has the measurements that keep queries from using
- * them.
+ * gs_library.h: primitives that no query reaches, called, checked and tested as those of gs_arrays.h, on both engines.
+ *  doc/kernels.md has the measurements that keep queries from using them.
  */
 #ifndef GS_LIBRARY_H
 #define GS_LIBRARY_H

@@ -10,8 +10,8 @@
  *   GROUP    rows                      a gs_reduced for each aggregate
  *
  * Values are numbers: integers of 16 to 128 bits with a sign, or doubles.  Columns of GS_U8 and GS_U16 are integers of
- * 32 bits, those of GS_U32 of 64, those of GS_U64 of 128; those of GS_U128 are integers of 128 bits with a sign; those of
- * GS_F32 and GS_F64 are doubles.  Constants and code lie in the step that refers to them, behind its terms or
+ * 32 bits, those of GS_U32 of 64, those of GS_U64 of 128; those of GS_U128 are integers of 128 bits with a sign; those
+ * of GS_F32 and GS_F64 are doubles.  Constants and code lie in the step that refers to them, behind its terms or
  * aggregates.
  */
 #ifndef GS_STEPS_H

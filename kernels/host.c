@@ -20,9 +20,7 @@
 static char *spares[SPARES];
 static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/*
- * Rounds a block up to half a huge page or to whole ones.  Its mapped length then follows from the caller's.
- */
+/* Rounds a block up to half a huge page or to whole ones.  Its mapped length then follows from the caller's. */
 static size_t
 mapped_bytes(size_t bytes)
 {
@@ -31,9 +29,7 @@ mapped_bytes(size_t bytes)
 	return (bytes + GS_HUGE_PAGE - 1) / GS_HUGE_PAGE * GS_HUGE_PAGE;
 }
 
-/*
- * Maps whole huge pages, zero-filled on first touch.
- */
+/* Maps whole huge pages, zero-filled on first touch. */
 static void *
 map_pages(size_t bytes)
 {
@@ -52,9 +48,7 @@ map_pages(size_t bytes)
 	return block;
 }
 
-/*
- * Replaces one pointer among the spare halves; returns false if it is not there.
- */
+/* Replaces one pointer among the spare halves; returns false if it is not there. */
 static bool
 replace_spare(const char *old, char *half)
 {
@@ -67,9 +61,7 @@ replace_spare(const char *old, char *half)
 	return i < SPARES;
 }
 
-/*
- * Frees half a page, and the whole page if the other half is free, too.
- */
+/* Frees half a page, and the whole page if the other half is free, too. */
 static void
 leave_half(char *half)
 {
@@ -83,9 +75,7 @@ leave_half(char *half)
 	pthread_mutex_unlock(&spares_lock);
 }
 
-/*
- * Takes a spare half, or half of a new page.
- */
+/* Takes a spare half, or half of a new page. */
 static char *
 take_half(void)
 {
@@ -105,9 +95,7 @@ take_half(void)
 	return half;
 }
 
-/*
- * Allocates.
- */
+/* Allocates. */
 static void *
 host_alloc(void *arg, size_t bytes)
 {
@@ -121,9 +109,7 @@ host_alloc(void *arg, size_t bytes)
 	return bytes > SIZE_MAX / 2 ? NULL : map_pages(mapped_bytes(bytes));
 }
 
-/*
- * Releases a block of host_alloc.
- */
+/* Releases a block of host_alloc. */
 static void
 host_release(void *arg, void *block, size_t bytes)
 {
@@ -138,9 +124,7 @@ host_release(void *arg, void *block, size_t bytes)
 		(void) munmap(block, mapped_bytes(bytes));
 }
 
-/*
- * Moves pages to a larger mapping.  Returns NULL, with the block unchanged, if the kernel refuses.
- */
+/* Moves pages to a larger mapping.  Returns NULL, with the block unchanged, if the kernel refuses. */
 static void *
 move_pages(void *block, size_t old_bytes, size_t bytes)
 {
@@ -160,9 +144,7 @@ move_pages(void *block, size_t old_bytes, size_t bytes)
 #endif
 }
 
-/*
- * Grows or shrinks a block; whole pages are moved, not copied.
- */
+/* Grows or shrinks a block; whole pages are moved, not copied. */
 static void *
 host_resize(void *arg, void *block, size_t old_bytes, size_t bytes)
 {
@@ -183,9 +165,7 @@ host_resize(void *arg, void *block, size_t old_bytes, size_t bytes)
 	return moved;
 }
 
-/*
- * The host used when a caller passes NULL.
- */
+/* The host used when a caller passes NULL. */
 const gs_host *
 gs_default_host(void)
 {

@@ -1,14 +1,11 @@
 /*
- * job.c: the public calls on jobs.  Each checks its arguments and the job's state.  Orders go to the engine, all other
- * operations to job_work.c.
+ * job.c: the public calls on jobs, which check arguments and states.  job_work.c has all operations but orders.
  */
 #include "engine.h"
 
 #include <string.h>
 
-/*
- * Copies the arrays that the caller's specification points to.
- */
+/* Copies the arrays that the caller's specification points to. */
 static gs_status
 copy_spec(gs_job *job, const gs_job_spec *spec)
 {
@@ -40,9 +37,7 @@ free_spec(gs_job *job)
 	job->spec_copy = NULL;
 }
 
-/*
- * Begins a job.  Fills in the head, after which job_end is safe.
- */
+/* Begins a job.  Fills in the head, after which job_end is safe. */
 gs_status
 gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job)
 {
@@ -74,18 +69,14 @@ gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs
 	return GS_OK;
 }
 
-/*
- * Adds a chunk in private memory, trusting the size in its header.
- */
+/* Adds a chunk in private memory, trusting the size in its header. */
 gs_status
 gs_job_add(gs_job *job, const gs_chunk *chunk)
 {
 	return gs_job_add_within(job, chunk, chunk == NULL ? 0 : chunk->bytes);
 }
 
-/*
- * Adds a chunk.  The engine guards against concurrent writes to a chunk in shared memory.
- */
+/* Adds a chunk.  The engine guards against concurrent writes to a chunk in shared memory. */
 gs_status
 gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available)
 {
@@ -101,9 +92,7 @@ gs_job_add_within(gs_job *job, const gs_chunk *chunk, size_t available)
 	return status;
 }
 
-/*
- * Returns true if the arrays are present and aligned.
- */
+/* Returns true if the arrays are present and aligned. */
 static bool
 lendable(const gs_job *job, const gs_column *columns)
 {
@@ -118,9 +107,7 @@ lendable(const gs_job *job, const gs_column *columns)
 	return true;
 }
 
-/*
- * Takes the whole input without copying it.
- */
+/* Takes the whole input without copying it. */
 gs_status
 gs_job_lend(gs_job *job, const gs_column *columns, uint64_t rows)
 {
@@ -143,9 +130,7 @@ gs_job_lend(gs_job *job, const gs_column *columns, uint64_t rows)
 	return status;
 }
 
-/*
- * Ends the input and does the work.  A wrong row count means that a chunk was lost or added twice.
- */
+/* Ends the input and does the work.  A wrong row count means that a chunk was lost or added twice. */
 gs_status
 gs_job_finish(gs_job *job, uint64_t rows)
 {
@@ -166,9 +151,7 @@ gs_job_finish(gs_job *job, uint64_t rows)
 	return status;
 }
 
-/*
- * Returns the next row numbers of an order, up to the limit if there is one.
- */
+/* Returns the next row numbers of an order, up to the limit if there is one. */
 static gs_status
 next_rows(gs_job *job, void *out, uint64_t room, uint64_t *got)
 {
@@ -179,9 +162,7 @@ next_rows(gs_job *job, void *out, uint64_t room, uint64_t *got)
 	return status;
 }
 
-/*
- * Returns the next piece of the result.
- */
+/* Returns the next piece of the result. */
 gs_status
 gs_job_next(gs_job *job, void *out, uint64_t room, uint64_t *got)
 {
@@ -218,9 +199,7 @@ gs_job_host_bytes(const gs_job *job)
 	return job->ops->job_host_bytes(job);
 }
 
-/*
- * Reports the job's statistics.  rows comes from the head, the rest from the engine.
- */
+/* Reports the job's statistics.  rows comes from the head, the rest from the engine. */
 void
 gs_job_get_info(const gs_job *job, gs_job_info *info)
 {

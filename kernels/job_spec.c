@@ -17,9 +17,7 @@ is_number(gs_type type)
 	return type != GS_U128 && type != GS_BYTES;
 }
 
-/*
- * Returns true if the column list is valid by itself.
- */
+/* Returns true if the column list is valid by itself. */
 static bool
 columns_valid(const gs_column_spec *columns, uint32_t ncolumns)
 {
@@ -31,9 +29,7 @@ columns_valid(const gs_column_spec *columns, uint32_t ncolumns)
 	return true;
 }
 
-/*
- * Returns true if a job's columns and operation fit together.
- */
+/* Returns true if a job's columns and operation fit together. */
 bool
 gs_job_spec_valid(const gs_job_spec *spec)
 {
@@ -111,10 +107,7 @@ gs_job_reduced_type(const gs_job_spec *spec)
 	return spec->operation == GS_SUM && type == wide && !gs_type_is_float(type) ? GS_U128 : wide;
 }
 
-/*
- * Returns the peak memory of the steps in job_work.c, per row.  A bit counts as a byte, which covers the primitives'
- * temporary memory.
- */
+/* Returns the peak memory of job_work.c's steps, per row, with a byte for a bit to cover temporary memory. */
 size_t
 gs_job_work_bytes(const gs_job_spec *spec)
 {

@@ -1,9 +1,7 @@
 /*
  * job_work.c: executes all job operations except orders, as calls of the primitives in gs_arrays.h, for all engines.
- *
- * An engine stores the columns as chunks arrive and sorts the rows.  The steps here then need a few bytes of engine
- * memory per row.  Runs are bitmaps of the positions where they begin; a reduction by key is one by run number.  Every
- * step ends with a poll of the host.
+ * An engine stores the columns and sorts the rows.  Runs are bitmaps of the positions where they begin; a reduction by
+ * key is one by run number.  Every step ends with a poll of the host.
  */
 #include "rows.h"
 
@@ -159,9 +157,7 @@ runs(gs_job *job)
 
 /* ---------------------------------------------------------------- reduce */
 
-/*
- * Sets *fit if the extremes of the values show that no sum can overflow.  Sums are then not checked.
- */
+/* Sets *fit if the extremes of the values show that no sum can overflow.  Sums are then not checked. */
 static gs_status
 sums_fit(gs_job *job, gs_type type, const void *values, bool *fit)
 {
@@ -353,10 +349,7 @@ filter_rows(gs_job *job, uint64_t *bits)
 	return gs_compare_of(job->engine, source, job->rows, filter->comparison, value, filter->value_bytes, bits);
 }
 
-/*
- * Executes GS_SELECT and GS_PARTITION: the bitmap of kept rows, then their positions.  A partition splits all row
- * numbers.
- */
+/* Executes GS_SELECT and GS_PARTITION: the bitmap of kept rows, then positions, or a split of all row numbers. */
 static gs_status
 filtered(gs_job *job)
 {
@@ -413,9 +406,7 @@ checked_sums(gs_job *job, gs_type type, const void *values, void *temp, size_t t
 	return overflows == 0 ? GS_OK : GS_OVERFLOW;
 }
 
-/*
- * Executes GS_SCAN.  A NULL is replaced by the identity; integer sums in 64 bits are checked only if they may overflow.
- */
+/* Executes GS_SCAN.  NULLs are replaced by the identity; integer sums of 64 bits are checked if they may overflow. */
 static gs_status
 scan(gs_job *job)
 {
@@ -533,9 +524,7 @@ values_alone(gs_job *job)
 	return GS_OK;
 }
 
-/*
- * Executes a job that is not an order, once all chunks have been added.
- */
+/* Executes a job that is not an order, once all chunks have been added. */
 gs_status
 gs_job_work(gs_job *job)
 {
@@ -581,9 +570,7 @@ copy_out(gs_job *job, uint64_t from, uint64_t n, char *out)
 	return gs_sync(job->engine);
 }
 
-/*
- * Returns up to room elements of the result.
- */
+/* Returns up to room elements of the result. */
 gs_status
 gs_job_work_next(gs_job *job, void *out, uint64_t room, uint64_t *got)
 {

@@ -53,8 +53,6 @@ gs_widened(gs_type type)
 	}
 }
 
-/* ---------------------------------------------------------------- heads */
-
 gs_status
 gs_heads(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, const uint32_t *order, uint64_t n,
 		 uint64_t *bits)
@@ -82,8 +80,6 @@ gs_heads(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, const u
 	}
 	return GS_OK;
 }
-
-/* ---------------------------------------------------------------- compare, positions */
 
 gs_status
 gs_compare_of(gs_engine *engine, const gs_source *source, uint64_t n, gs_comparison comparison, const void *value,
@@ -134,8 +130,6 @@ gs_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out,
 	return ops->positions(engine, bits, n, out, count, temp);
 }
 
-/* ---------------------------------------------------------------- values */
-
 gs_status
 gs_values_of(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, gs_type result,
 			 const void *null_value, void *out)
@@ -165,8 +159,6 @@ gs_values(gs_engine *engine, const gs_column *column, const uint32_t *order, uin
 	source = source_of(column);
 	return gs_values_of(engine, &source, order, n, result, null_value, out);
 }
-
-/* ---------------------------------------------------------------- sums */
 
 size_t
 gs_scan_fixed_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n)

@@ -1,6 +1,5 @@
 /*
- * rows.h: operations on rows of columns that an engine implements.  Internal to kernels/.  rows.c has checked the
- * arguments; n > 0.
+ * rows.h: operations on rows of columns for engines, internal.  rows.c has checked the arguments; n > 0.
  */
 #ifndef GS_ROWS_H
 #define GS_ROWS_H
@@ -12,10 +11,7 @@
 extern "C" {
 #endif
 
-/*
- * A column in the engine's memory, owned by a caller or a job.  type says how its values are encoded: a job of the CPU
- * engine stores order-preserving unsigned numbers.
- */
+/* A column in the engine's memory, encoded as type says: in a job of the CPU engine as unsigned numbers in order. */
 typedef struct gs_source
 {
 	gs_type type;

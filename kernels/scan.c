@@ -1,6 +1,5 @@
 /*
- * scan.c: the public calls of the scan family.  Each checks its arguments, answers empty inputs and calls the engine's
- * operation.
+ * scan.c: the public calls of the scan family, which check their arguments and answer empty inputs.
  */
 #include "arguments.h"
 #include "gs_library.h"
@@ -98,10 +97,7 @@ compare_wide(const uint64_t a[2], const uint64_t b[2])
 	return a[0] == b[0] ? 0 : (a[0] < b[0] ? -1 : 1);
 }
 
-/*
- * Converts a comparison to an interval or the complement of one, so that engines handle two cases instead of seven.
- * "Greater" is the complement of "less or equal", so only GS_BETWEEN can yield an empty interval.
- */
+/* Converts a comparison to an interval or its complement, so that engines handle two cases instead of seven. */
 bool
 gs_interval_of(gs_type type, const gs_filter *filter, gs_interval *in)
 {
@@ -140,9 +136,7 @@ gs_select_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n)
 	return temp_bytes_of(engine, GS_P_SELECT, gs_type_width(type), n, 0);
 }
 
-/*
- * Checks the arguments of select, partition and unique, and runs the engine's operation.
- */
+/* Checks the arguments of select, partition and unique, and runs the engine's operation. */
 static gs_status
 select_any(gs_engine *engine, gs_select_request *r, void *temp, size_t temp_bytes)
 {

@@ -1,8 +1,6 @@
 /*
- * scan.h: operations of the scan family that an engine implements.  Internal to kernels/.
- *
- * scan.c has checked the arguments: types and sizes are valid, no required array is NULL, n > 0, temp is large enough.
- * Calls that share a kernel share a request structure.
+ * scan.h: operations of the scan family that an engine implements.  Internal to kernels/.  scan.c has checked the
+ * arguments; no required array is NULL, n > 0, temp is large enough.
  */
 #ifndef GS_SCAN_H
 #define GS_SCAN_H
@@ -22,10 +20,7 @@ typedef enum gs_select_mode
 	GS_MODE_UNIQUE
 } gs_select_mode;
 
-/*
- * A comparison with constants as an interval: keeps low <= x <= high, or the complement, in the order of
- * map_to_unsigned.
- */
+/* A comparison as an interval: keeps low <= x <= high, or the complement, in the order of map_to_unsigned. */
 typedef struct gs_interval
 {
 	uint64_t low[2], high[2]; /* least significant word first */

@@ -1,6 +1,5 @@
 /*
- * sort.c: the public calls of the sort family.  Each checks its arguments, answers empty inputs and calls the engine's
- * operation.
+ * sort.c: the public calls of the sort family, which check their arguments and answer empty inputs.
  */
 #include "sort.h"
 #include "arguments.h"
@@ -29,9 +28,7 @@ width_valid(size_t value_width)
 	return value_width == 0 || value_width == 4 || value_width == 8;
 }
 
-/*
- * Returns true if all arrays are present, aligned and disjoint.  numbers: absent values stand for row numbers.
- */
+/* Returns true if all arrays are present, aligned and disjoint.  numbers: absent values stand for row numbers. */
 static bool
 items_valid(const gs_sort_request *r, bool numbers)
 {
@@ -56,8 +53,6 @@ items_valid(const gs_sort_request *r, bool numbers)
 				return false;
 	return out[1] == NULL || (out[0] != out[1] && !overlap(out[0], bytes[0], out[1], bytes[1]));
 }
-
-/* ---------------------------------------------------------------- radix sort */
 
 size_t
 gs_sort_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
@@ -100,8 +95,6 @@ gs_sort(gs_engine *engine, const gs_sort_request *request, void *temp, size_t te
 		return GS_INVALID;
 	return ops->sort(engine, &r, temp);
 }
-
-/* ---------------------------------------------------------------- merge sort */
 
 size_t
 gs_merge_sort_temp_bytes(const gs_engine *engine, size_t key_bytes, size_t value_width, uint64_t n)
@@ -174,8 +167,6 @@ gs_merge_runs(gs_engine *engine, const gs_sort_request *r, void *temp, size_t te
 	return ops->merge_runs(engine, r, temp);
 }
 
-/* ---------------------------------------------------------------- segments */
-
 size_t
 gs_sort_segments_temp_bytes(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n, uint64_t segments)
 {
@@ -207,8 +198,6 @@ gs_sort_segments(gs_engine *engine, const gs_sort_request *request, void *temp, 
 		return GS_INVALID;
 	return ops->segments(engine, &r, temp);
 }
-
-/* ---------------------------------------------------------------- top-k */
 
 size_t
 gs_top_k_temp_bytes(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, uint64_t k)

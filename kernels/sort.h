@@ -1,9 +1,7 @@
 /*
- * sort.h: operations of the sort family that an engine implements.  Internal to kernels/.
- *
- * sort.c has checked the request: types, widths and sizes are valid, no required array is NULL, arrays do not overlap,
- * n > 0, temp is large enough.  Where the caller names a type, sort.c has filled in key_bytes, and end_bit if it was 0.
- * An engine leaves an operation NULL if it does not support it.
+ * sort.h: operations of the sort family that an engine implements, or leaves NULL.  Internal to kernels/.  sort.c has
+ * checked the request: types and sizes are valid, arrays do not overlap, n > 0, temp is large enough.  Where the caller
+ * names a type, sort.c has filled in key_bytes, and end_bit if it was 0.
  */
 #ifndef GS_SORT_H
 #define GS_SORT_H

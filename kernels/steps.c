@@ -52,6 +52,7 @@ constants_valid(const gs_constant *constants, uint32_t n, bool real, bool ascend
 	return true;
 }
 
+/* Checks a term. */
 static bool
 term_valid(const body *b, const gs_term *term)
 {
@@ -137,6 +138,7 @@ code_valid(const body *b, const gs_instruction *code, uint32_t n)
 	return depth == 1 && (!real || n == 1);
 }
 
+/* Checks an aggregate. */
 static bool
 aggregate_valid(const body *b, const gs_aggregate *a)
 {
@@ -144,7 +146,8 @@ aggregate_valid(const body *b, const gs_aggregate *a)
 		return false;
 	if (a->ncode == 0)
 		return a->operation == GS_COUNT;
-	return inside(b, a->code, a->ncode, sizeof(gs_instruction)) && code_valid(b, gs_steps_at(b->steps, a->code), a->ncode);
+	return inside(b, a->code, a->ncode, sizeof(gs_instruction)) &&
+		   code_valid(b, gs_steps_at(b->steps, a->code), a->ncode);
 }
 
 /* Checks a GROUP step. */

@@ -10,9 +10,8 @@
 #include "both.h"
 
 /*
- * Maps a float's bits to an unsigned number in PostgreSQL's order.  All NaNs map to the greatest number.  With zeros,
- * -0 maps to +0, as equality demands; without, -0 maps to the number below, so that a minimum does not depend on the
- * order of evaluation.
+ * Maps a float's bits to an unsigned number in PostgreSQL's order, all NaNs to the greatest.  With zeros, -0 maps to
+ * +0, as equality demands; without, below it, so that a minimum does not depend on the order of evaluation.
  */
 GS_BOTH uint32_t
 gs_float_order32(uint32_t x, bool zeros)

@@ -1,7 +1,6 @@
 /*
- * key_fields.h: packs a column's values into a key field of the fewest bits: subtracts the minimum and drops trailing
- * bits that are constant.  Used by the CPU engine (cpu/fields.c), by the host for the GPU (cuda/order/fields.cuh), and
- * by the kernel for small orders.
+ * key_fields.h: packs a column's values into a key field of the fewest bits, on the CPU and for the GPU: subtracts the
+ * minimum and drops constant trailing bits.
  */
 #ifndef GS_COMMON_KEY_FIELDS_H
 #define GS_COMMON_KEY_FIELDS_H

@@ -83,7 +83,7 @@ gs_wide_of(uint64_t low, uint64_t high)
 	return (gs_wide) ((gs_unsigned_wide) high << 64 | low);
 }
 
-/* Returns a double as its bits, and bits as a double. */
+/* Returns a double's bits. */
 GS_BOTH uint64_t
 gs_real_bits(double real)
 {
@@ -93,6 +93,7 @@ gs_real_bits(double real)
 	return bits;
 }
 
+/* Returns the double of some bits. */
 GS_BOTH double
 gs_bits_real(uint64_t bits)
 {
@@ -102,7 +103,7 @@ gs_bits_real(uint64_t bits)
 	return real;
 }
 
-/* Returns the least and the greatest integer of a number. */
+/* Returns the least integer of a number. */
 GS_BOTH gs_wide
 gs_number_least(gs_number number)
 {
@@ -111,6 +112,7 @@ gs_number_least(gs_number number)
 	return (gs_wide) ((gs_unsigned_wide) -1 << bits);
 }
 
+/* Returns the greatest one. */
 GS_BOTH gs_wide
 gs_number_greatest(gs_number number)
 {
@@ -383,8 +385,8 @@ gs_zeros_differ(uint64_t a, uint64_t b)
 }
 
 /*
- * Takes over the lesser or greater of two doubles.  Of two zeros, -0 is the lesser one; that both were there matters only
- * while the extreme is one of them.
+ * Takes over the lesser or greater of two doubles.  Of two zeros, -0 is the lesser one; that both were there matters
+ * only while the extreme is one of them.
  */
 GS_BOTH void
 gs_reduced_extreme_real(gs_operation operation, gs_reduced *into, const gs_reduced *from)

@@ -8,10 +8,7 @@
 
 #define HEAP_SLICE ((uint64_t) 16 << 20) /* bytes copied between polls */
 
-/*
- * Grows a block to at least the given size.  Sizes double: the host grows blocks without copying, and untouched pages
- * cost no memory.
- */
+/* Grows a block by doubling: the host grows blocks without copying, and untouched pages cost no memory. */
 gs_status
 gs_block_reserve(gs_work *work, gs_block *block, size_t bytes)
 {
@@ -33,9 +30,8 @@ gs_block_reserve(gs_work *work, gs_block *block, size_t bytes)
 }
 
 /*
- * Returns the bytes to reserve for an array of the given rows.  From the size at which the host may use a huge page,
- * reserves for the expected rows, up to one page less the host's header, so that an array below two megabytes does not
- * move.
+ * Returns the bytes to reserve for an array of the given rows.  Where the host may use huge pages, reserves for the
+ * expected rows, less the host's header, so that an array below two megabytes does not move.
  */
 static size_t
 room_for(const gs_table *table, uint64_t rows, size_t width)
@@ -46,9 +42,7 @@ room_for(const gs_table *table, uint64_t rows, size_t width)
 	return least >= GS_HUGE_PAGE / 8 && least < expected ? expected : least;
 }
 
-/*
- * Frees a block.  Safe to repeat.
- */
+/* Frees a block.  Safe to repeat. */
 void
 gs_block_release(gs_work *work, gs_block *block)
 {
@@ -57,9 +51,7 @@ gs_block_release(gs_work *work, gs_block *block)
 	*block = (gs_block){0};
 }
 
-/*
- * Polls the host.  May leave by longjmp, so all memory must be reachable from the job.
- */
+/* Polls the host.  May leave by longjmp, so all memory must be reachable from the job. */
 gs_status
 gs_work_poll(gs_work *work)
 {
@@ -67,9 +59,7 @@ gs_work_poll(gs_work *work)
 	return work->host.poll != NULL && work->host.poll(work->host.arg) ? GS_CANCELLED : GS_OK;
 }
 
-/*
- * Initializes an empty column.
- */
+/* Initializes an empty column. */
 void
 gs_column_init(gs_cpu_column *column, const gs_column_spec *spec)
 {
@@ -77,9 +67,7 @@ gs_column_init(gs_cpu_column *column, const gs_column_spec *spec)
 	column->width = spec->type == GS_BYTES || spec->type == GS_U128 ? 8 : gs_type_width(spec->type);
 }
 
-/*
- * Initializes an empty table.  The caller provides the array of columns.
- */
+/* Initializes an empty table.  The caller provides the array of columns. */
 void
 gs_table_init(gs_table *table, gs_work *work, const gs_loops *loops, gs_cpu_column *columns,
 			  const gs_column_spec *specs, uint32_t ncolumns)
@@ -89,9 +77,7 @@ gs_table_init(gs_table *table, gs_work *work, const gs_loops *loops, gs_cpu_colu
 		gs_column_init(&columns[c], &specs[c]);
 }
 
-/*
- * Frees all columns.
- */
+/* Frees all columns. */
 void
 gs_table_release(gs_table *table)
 {
@@ -104,9 +90,7 @@ gs_table_release(gs_table *table)
 	}
 }
 
-/*
- * Returns the bytes of the table that were written, which is what the host pays for.
- */
+/* Returns the bytes of the table that were written, which is what the host pays for. */
 uint64_t
 gs_table_bytes(const gs_table *table)
 {
@@ -127,9 +111,7 @@ gs_table_bytes(const gs_table *table)
 	return bytes;
 }
 
-/*
- * Returns true if some bit is set.  A producer may fill in the null bits of a chunk without NULLs.
- */
+/* Returns true if some bit is set.  A producer may fill in the null bits of a chunk without NULLs. */
 static bool
 any_null(const uint64_t *nulls, uint64_t rows)
 {
@@ -142,9 +124,7 @@ any_null(const uint64_t *nulls, uint64_t rows)
 	return any != 0;
 }
 
-/*
- * Appends null bits at any row.  The bitmap is created at the first NULL.
- */
+/* Appends null bits at any row.  The bitmap is created at the first NULL. */
 static gs_status
 append_nulls(gs_table *table, gs_cpu_column *column, const uint64_t *nulls, uint64_t rows)
 {
@@ -170,9 +150,7 @@ append_nulls(gs_table *table, gs_cpu_column *column, const uint64_t *nulls, uint
 	return GS_OK;
 }
 
-/*
- * Loads an encoded value.
- */
+/* Loads an encoded value. */
 static uint64_t
 value_at(const void *values, size_t width, uint64_t row)
 {
@@ -189,9 +167,7 @@ value_at(const void *values, size_t width, uint64_t row)
 	}
 }
 
-/*
- * Overwrites the values of NULLs in a block with a value of the column, so that they do not widen its range.
- */
+/* Overwrites the values of NULLs in a block with a value of the column, so that they do not widen its range. */
 static void
 hide_nulls(void *values, size_t width, const uint64_t *nulls, uint64_t row, size_t n, uint64_t fill)
 {
@@ -215,9 +191,7 @@ hide_nulls(void *values, size_t width, const uint64_t *nulls, uint64_t row, size
 	}
 }
 
-/*
- * Returns the first non-NULL row in [row, end), or end.
- */
+/* Returns the first non-NULL row in [row, end), or end. */
 static uint64_t
 first_valid(const uint64_t *nulls, uint64_t row, uint64_t end)
 {
@@ -226,9 +200,7 @@ first_valid(const uint64_t *nulls, uint64_t row, uint64_t end)
 	return row;
 }
 
-/*
- * Extends the range of one half by a block, or starts it at the column's first value.
- */
+/* Extends the range of one half by a block, or starts it at the column's first value. */
 static void
 extend_range(const gs_table *table, gs_cpu_column *column, int half, uint64_t row, size_t n, uint64_t valid)
 {
@@ -246,9 +218,7 @@ extend_range(const gs_table *table, gs_cpu_column *column, int half, uint64_t ro
 	table->loops->range(column->width, values + row * column->width, n, range);
 }
 
-/*
- * Encodes a block of values and extends the range while the block is in the cache.
- */
+/* Encodes a block of values and extends the range while the block is in the cache. */
 static void
 append_block(gs_table *table, gs_cpu_column *column, const char *from, uint64_t row, size_t n)
 {
@@ -267,9 +237,7 @@ append_block(gs_table *table, gs_cpu_column *column, const char *from, uint64_t 
 	column->has_values = true;
 }
 
-/*
- * Appends values of a fixed width.
- */
+/* Appends values of a fixed width. */
 static gs_status
 append_fixed(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows)
 {
@@ -288,9 +256,7 @@ append_fixed(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint
 	return GS_OK;
 }
 
-/*
- * Returns the length of the common prefix of two strings, up to limit.  Tuned for prefixes that reach limit.
- */
+/* Returns the length of the common prefix of two strings, up to limit.  Tuned for prefixes that reach limit. */
 static uint64_t
 common_bytes(const uint8_t *a, const uint8_t *b, uint64_t limit)
 {
@@ -305,10 +271,7 @@ common_bytes(const uint8_t *a, const uint8_t *b, uint64_t limit)
 	return i;
 }
 
-/*
- * Tracks the lengths and the common prefix of the strings just appended.  lengths covers them all; single strings are
- * inspected only if some are NULL or while the common prefix is not empty.
- */
+/* Tracks the range of lengths and the common prefix of the strings appended, whose lengths all count. */
 static gs_status
 extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows, const gs_lengths *lengths)
 {
@@ -345,10 +308,7 @@ extend_strings(gs_table *table, gs_cpu_column *column, uint64_t rows, const gs_l
 	return GS_OK;
 }
 
-/*
- * Copies and widens offsets, and finds the range of lengths.  Validates the copy, since the chunk may change after
- * gs_chunk_check: a decreasing offset yields a length above every bound.
- */
+/* Copies and widens offsets, and finds their range.  A decrease, as chunks may change, is above every bound. */
 static gs_status
 append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows, gs_lengths *lengths)
 {
@@ -371,9 +331,7 @@ append_offsets(gs_table *table, gs_cpu_column *column, const gs_piece *piece, ui
 	return to[0] != base || lengths->most > UINT32_MAX || to[rows] - base > piece->heap_bytes ? GS_INVALID : GS_OK;
 }
 
-/*
- * Appends byte strings.
- */
+/* Appends byte strings. */
 static gs_status
 append_strings(gs_table *table, gs_cpu_column *column, const gs_piece *piece, uint64_t rows)
 {
@@ -394,9 +352,7 @@ append_strings(gs_table *table, gs_cpu_column *column, const gs_piece *piece, ui
 	return extend_strings(table, column, rows, &lengths);
 }
 
-/*
- * Appends rows to one column.  The caller appends to every column, then advances table->rows.
- */
+/* Appends rows to one column.  The caller appends to every column, then advances table->rows. */
 gs_status
 gs_table_append(gs_table *table, uint32_t c, const gs_piece *piece, uint64_t rows)
 {

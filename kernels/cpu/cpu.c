@@ -7,9 +7,7 @@
 
 #define HEADER 256 /* in front of a block: holds its base and size, and keeps it aligned */
 
-/*
- * Defaults of the sort, from the measurements in doc/cpu-engine.md.
- */
+/* Defaults of the sort, from the measurements in doc/cpu-engine.md. */
 gs_cpu_tuning
 gs_cpu_tuning_default(void)
 {
@@ -19,9 +17,7 @@ gs_cpu_tuning_default(void)
 		.quick_depth = 2, .slack = 5};
 }
 
-/*
- * Overrides the sort's switches and sizes, for benchmarks and for tests that reach a path with few rows.
- */
+/* Overrides the sort's switches and sizes, for benchmarks and for tests that reach a path with few rows. */
 void
 gs_cpu_tune(gs_engine *engine, const gs_cpu_tuning *tuning)
 {
@@ -49,9 +45,7 @@ cpu_name(const gs_engine *engine)
 	return "CPU";
 }
 
-/*
- * Allocates a block for the engine's primitives.
- */
+/* Allocates a block for the engine's primitives. */
 static gs_status
 cpu_alloc(gs_engine *engine, size_t bytes, void **block)
 {
@@ -107,8 +101,6 @@ cpu_sync(gs_engine *engine)
 	return GS_OK;
 }
 
-/* ---------------------------------------------------------------- row order of columns */
-
 /* Frees a plan with its columns and key. */
 static void
 cpu_plan_free(gs_engine *engine, gs_plan *head)
@@ -120,9 +112,7 @@ cpu_plan_free(gs_engine *engine, gs_plan *head)
 	engine->host.release(engine->host.arg, plan, plan->bytes);
 }
 
-/*
- * Encodes all columns of a plan.
- */
+/* Encodes all columns of a plan. */
 static gs_status
 append_columns(gs_cpu_plan *plan, const gs_column *columns, uint64_t rows)
 {
@@ -138,9 +128,7 @@ append_columns(gs_cpu_plan *plan, const gs_column *columns, uint64_t rows)
 	return GS_OK;
 }
 
-/*
- * Plans a row order.  The plan owns an encoded copy of the columns.
- */
+/* Plans a row order.  The plan owns an encoded copy of the columns. */
 static gs_status
 cpu_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, uint64_t rows, gs_plan **made)
 {
@@ -169,9 +157,7 @@ cpu_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, u
 	return status;
 }
 
-/*
- * Returns the bytes of one array of words, with room for its alignment.
- */
+/* Returns the bytes of one array of words, with room for its alignment. */
 static size_t
 words_bytes(uint64_t rows)
 {
@@ -187,9 +173,7 @@ cpu_order_temp_bytes(const gs_plan *head)
 	return 2 * words_bytes(plan->table.rows) + gs_sorter_bytes(plan->table.rows, plan->tuning) + GS_ALIGN;
 }
 
-/*
- * Executes a plan in the caller's memory.
- */
+/* Executes a plan in the caller's memory. */
 static gs_status
 cpu_order_run(gs_engine *engine, const gs_plan *head, void *temp, size_t temp_bytes, uint32_t *out,
 			  gs_order_facts *facts)
@@ -246,9 +230,7 @@ static const gs_engine_ops cpu_ops = {
 	.rows = &gs_cpu_row_ops,
 };
 
-/*
- * Opens the CPU engine.  threads is reserved: one thread does the work.
- */
+/* Opens the CPU engine.  threads is reserved: one thread does the work. */
 gs_status
 gs_cpu_open(int threads, const gs_host *host, gs_engine **engine)
 {

@@ -1,18 +1,5 @@
 /*
- * cpu.h: internal structures of the CPU engine.  doc/cpu-engine.md describes how they work together.
- *
- *   simd.c     loops over arrays, in three versions, chosen at run time
- *   columns.c  the encoded copy of a job's columns, with the range of their values
- *   strings.c  the bits of strings in a step, with alphabets
- *   fields.c   columns as bit fields of one long key; steps: the bits that one sort covers
- *   radix.c    sorts 64-bit words; slots.c: balances buckets where leading bits fall unevenly
- *   vector_sort.c  sorts words in place, eight at a time, with AVX-512
- *   order.c    the row order: pack, sort, refine ties
- *   refine.c   rows that tie in the bits sorted so far
- *   sort_keys.c  keys, and keys with values: as words, or by sort_u32.c, sort_pairs.c with scatter_loops.h
- *   job.c      jobs; cpu.c: the engine itself and its memory
- *   rows.c     run heads, comparisons, values of rows; select.c, runs.c, reduce.c, scan.c, sort*.c: the other
- *              primitives
+ * cpu.h: internal structures of the CPU engine.  README.md names the files, doc/cpu-engine.md describes how they work.
  */
 #ifndef GS_CPU_H
 #define GS_CPU_H
@@ -35,6 +22,26 @@
 #define GS_SLOT_DEPTH	 2	  /* nested partitions by slots */
 #define GS_MAX_DEPTH	 10	  /* nested partitions of any kind: digits of at least 8 bits out of 64 */
 #define GS_SLOTS		 4096 /* values of leading bits that are counted to balance buckets */
+
+/* Does something with the unsigned type of a width. */
+#define GS_BY_WIDTH(width, DO)                                                                                         \
+	switch (width)                                                                                                     \
+	{                                                                                                                  \
+		case 1:                                                                                                        \
+			DO(uint8_t);                                                                                               \
+			break;                                                                                                     \
+		case 2:                                                                                                        \
+			DO(uint16_t);                                                                                              \
+			break;                                                                                                     \
+		case 4:                                                                                                        \
+			DO(uint32_t);                                                                                              \
+			break;                                                                                                     \
+		case 8:                                                                                                        \
+			DO(uint64_t);                                                                                              \
+			break;                                                                                                     \
+		default:                                                                                                       \
+			DO(unsigned __int128);                                                                                     \
+	}
 
 /* Instruction sets of the loops. */
 typedef enum gs_vectors
@@ -109,9 +116,7 @@ typedef struct gs_lengths
 	uint64_t least, most;
 } gs_lengths;
 
-/*
- * One part of a packed key: (((value ^ flip) - base) >> shift) + bump.  The lowest drop bits are left to a later step.
- */
+/* A part of a packed key: (((value ^ flip) - base) >> shift) + bump.  The lowest drop bits are left to a later step. */
 typedef struct gs_pack
 {
 	uint64_t flip, base, bump;
@@ -121,9 +126,8 @@ typedef struct gs_pack
 } gs_pack;
 
 /*
- * Codes for the next characters of a string field.  Either the characters of each position are numbered in order, with
- * 0 for the end of the string; or, if all strings are long enough, a character's code is its distance from the least
- * one of its position, with an unused gap left out.
+ * Codes for the next characters of a string field.  Characters of a position are numbered in order, 0 for the end; or,
+ * if all strings are long enough, are distances from its least one, with an unused gap left out.
  */
 typedef struct gs_alphabet
 {
@@ -174,21 +178,13 @@ typedef struct gs_loops
 	void (*range)(size_t width, const void *values, size_t n, gs_range *range);
 	/* words = words << bits | part */
 	void (*pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint64_t *words);
-	/*
-	 * Puts row numbers below the keys.  Returns GS_FALLS if some key is less than its predecessor, GS_RISES otherwise.
-	 */
+	/* Puts row numbers below the keys.  Returns GS_FALLS if a key is less than its predecessor, else GS_RISES. */
 	int (*number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row);
 	/* Extracts the row numbers of words. */
 	void (*extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask);
-	/*
-	 * Returns the number of words from the first on that differ from their successor above the row number, a multiple
-	 * of GS_TIE_WORDS.
-	 */
+	/* Returns how many words, a multiple of GS_TIE_WORDS, differ from their successors above the row number. */
 	size_t (*untied)(const uint64_t *words, size_t n, uint64_t mask);
-	/*
-	 * Appends the leading bits of characters' distances, XORed with xor_mask.  Returns false if some distances were too
-	 * long.
-	 */
+	/* Appends leading bits of characters' distances, XORed with xor_mask; false if some were too long. */
 	bool (*distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n,
 					  uint32_t bits, uint64_t xor_mask, uint64_t *words);
 } gs_loops;
@@ -354,10 +350,7 @@ bool gs_uneven(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uin
 uint32_t gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width, uint64_t *slots,
 					   uint8_t *highs, uint32_t *shift);
 
-/*
- * Returns a word's bucket.  A slot packs mask, shift and base in 32, 16 and 16 bits: the bucket is the base plus
- * further bits of the word.
- */
+/* Returns a word's bucket: the base plus further bits.  A slot packs mask, shift and base in 32, 16 and 16 bits. */
 static inline uint32_t
 gs_slot_bucket(uint64_t slot, uint64_t word)
 {
@@ -395,12 +388,9 @@ typedef struct gs_order
 	gs_sorter sorter;
 	uint64_t rows;
 	uint32_t row_bits;
-	gs_key_step step;	 /* the first step */
 	bool complete;	 /* the first step covers the whole key */
 	bool ascends;	 /* rows came in the order of the whole key, although the first step covers less */
-	/*
-	 * codes from usual_from on, at most usual_span more, are stored plus 1; 0 and usual_span + 2 stand for all others
-	 */
+	/* codes from usual_from on, at most usual_span more, are stored plus 1; 0 and usual_span + 2 stand for others */
 	bool clipped;
 	uint64_t usual_from, usual_span;
 	uint64_t *words; /* rows words, and another array for sorting */
@@ -408,8 +398,13 @@ typedef struct gs_order
 	gs_order_facts facts;
 	/* bitmap of rows that differ from their predecessor in the first step's bits, or NULL */
 	uint64_t *heads;
+	/* these are large, and not cleared: that would push what a small sort reads out of the cache */
+	gs_key_step step;	  /* the first step */
 	gs_alphabet alphabet; /* of the group being refined */
 } gs_order;
+
+/* The part of an order that is cleared when it begins. */
+#define GS_ORDER_CLEARED offsetof(gs_order, step)
 
 void gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning);
 void gs_order_clip_outliers(gs_order *order);

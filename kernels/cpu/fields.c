@@ -1,20 +1,15 @@
 /*
- * fields.c: the key of a row as a sequence of fields, and steps, which choose the bits that one sort covers.
- *
- * Columns of fixed width become fields of as few bits as their values need.  A string is a field without a fixed end; a
- * step covers some of its characters.  Rows that are equal in the bits of a step reach the same place of the key: their
- * strings ended within the step, or none did.  A string that ends exactly at the end of a step counts as continuing,
- * with an empty rest.
+ * fields.c: the key of a row as a sequence of fields, and steps, which choose the bits that one sort covers.  Columns
+ * of fixed width become fields of few bits.  A string is a field without a fixed end; a step covers some characters.
+ * Rows equal in the bits of a step reach the same place of the key: their strings ended within the step, or none did.
+ * One that ends exactly at its end continues, with an empty rest.
  */
 #include "cpu.h"
 #include "../common/key_fields.h"
 
 #include <string.h>
 
-/*
- * Sets a field to one half of a column: values minus minimum, without constant trailing bits; if descending, maximum
- * minus values.
- */
+/* Sets a field to half a column: values minus minimum without constant trailing bits; descending, from the maximum. */
 static uint64_t
 value_field(gs_field *field, const gs_cpu_column *column, int half)
 {
@@ -31,9 +26,7 @@ value_field(gs_field *field, const gs_cpu_column *column, int half)
 	return span;
 }
 
-/*
- * Sets a field to one bit that separates NULL, for values whose codes have no room for it.
- */
+/* Sets a field to one bit that separates NULL, for values whose codes have no room for it. */
 static void
 null_field(gs_field *field, const gs_cpu_column *column)
 {
@@ -41,9 +34,7 @@ null_field(gs_field *field, const gs_cpu_column *column)
 	field->null_code = gs_null_code(column->spec.nulls_first, 0);
 }
 
-/*
- * Makes a string's fields: one for NULL if needed, and the string unless all strings are equal.
- */
+/* Makes a string's fields: one for NULL if needed, and the string unless all strings are equal. */
 static uint32_t
 string_fields(const gs_cpu_column *column, gs_field *fields)
 {
@@ -59,9 +50,7 @@ string_fields(const gs_cpu_column *column, gs_field *fields)
 	return n;
 }
 
-/*
- * Makes the fields of a column: three at most, none if all its rows are equal.
- */
+/* Makes the fields of a column: three at most, none if all its rows are equal. */
 static uint32_t
 column_fields(const gs_cpu_column *column, gs_field *fields)
 {
@@ -89,9 +78,7 @@ column_fields(const gs_cpu_column *column, gs_field *fields)
 	return n;
 }
 
-/*
- * Returns the bits of all fixed-width fields, and whether there are strings.  Cheap, as it runs for every chunk.
- */
+/* Returns the bits of all fixed-width fields, and whether there are strings.  Cheap, as it runs for every chunk. */
 uint32_t
 gs_table_key_bits(const gs_table *table, bool *strings)
 {
@@ -112,9 +99,7 @@ gs_table_key_bits(const gs_table *table, bool *strings)
 	return bits;
 }
 
-/*
- * Builds an alphabet for the first string of the key if the first step covers it.
- */
+/* Builds an alphabet for the first string of the key if the first step covers it. */
 static gs_status
 first_alphabet(gs_key *key, uint32_t row_bits, gs_alphabet *alphabet)
 {
@@ -132,18 +117,14 @@ first_alphabet(gs_key *key, uint32_t row_bits, gs_alphabet *alphabet)
 	return GS_OK;
 }
 
-/*
- * Returns the most bytes that a table's key can take.
- */
+/* Returns the most bytes that a table's key can take. */
 size_t
 gs_key_bytes(const gs_table *table)
 {
 	return (size_t) table->ncolumns * 3 * sizeof(gs_field) + sizeof(gs_alphabet) + GS_ALIGN;
 }
 
-/*
- * Makes the key of a table, which must not change while the key is used.
- */
+/* Makes the key of a table, which must not change while the key is used. */
 gs_status
 gs_key_make(gs_key *key, const gs_table *table, uint32_t row_bits)
 {
@@ -162,9 +143,7 @@ gs_key_make(gs_key *key, const gs_table *table, uint32_t row_bits)
 	return GS_OK;
 }
 
-/*
- * Frees a key.  Safe to repeat.
- */
+/* Frees a key.  Safe to repeat. */
 void
 gs_key_release(gs_key *key)
 {
@@ -172,11 +151,7 @@ gs_key_release(gs_key *key)
 		gs_block_release(key->work, &key->memory);
 }
 
-/* ---------------------------------------------------------------- steps */
-
-/*
- * Adds as many characters of a string as fit; returns false if none does.
- */
+/* Adds as many characters of a string as fit; returns false if none does. */
 static bool
 add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, uint32_t room, gs_key_step *step)
 {
@@ -218,9 +193,7 @@ add_string(const gs_field *field, const gs_alphabet *alphabet, gs_place *place, 
 	return true;
 }
 
-/*
- * Adds as many bits of a field as fit.
- */
+/* Adds as many bits of a field as fit. */
 static void
 add_value(const gs_field *field, gs_place *place, uint32_t room, gs_key_step *step)
 {
@@ -238,9 +211,7 @@ add_value(const gs_field *field, gs_place *place, uint32_t room, gs_key_step *st
 		*place = (gs_place){place->field + 1, 0};
 }
 
-/*
- * Chooses the bits of the next step: as many as fit, from a place on.
- */
+/* Chooses the bits of the next step: as many as fit, from a place on. */
 void
 gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uint32_t room, gs_key_step *step)
 {
@@ -258,9 +229,7 @@ gs_step_make(const gs_key *key, const gs_alphabet *alphabet, gs_place place, uin
 	step->end = place;
 }
 
-/*
- * Returns the place up to which a step has sorted a row.  It is valid for all rows that compared equal.
- */
+/* Returns the place up to which a step has sorted a row.  It is valid for all rows that compared equal. */
 gs_place
 gs_step_end(const gs_key_step *step, uint64_t row)
 {
@@ -275,9 +244,7 @@ gs_step_end(const gs_key_step *step, uint64_t row)
 	return (gs_place){step->end.field - 1, part->depth + part->chars};
 }
 
-/*
- * Returns the complete code of a field that is not a string.
- */
+/* Returns the complete code of a field that is not a string. */
 uint64_t
 gs_field_code(const gs_field *field, uint64_t row)
 {
@@ -299,9 +266,7 @@ gs_field_code(const gs_field *field, uint64_t row)
 	return (((value ^ pack->flip) - pack->base) >> pack->shift) + pack->bump;
 }
 
-/*
- * Stores the code of NULL over whatever the loop computed for NULL rows.
- */
+/* Stores the code of NULL over whatever the loop computed for NULL rows. */
 static void
 patch_nulls(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 {
@@ -317,9 +282,7 @@ patch_nulls(const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 	}
 }
 
-/*
- * Computes the step's bits of up to GS_BLOCK_ROWS consecutive rows.  Returns false if an alphabet lacks a character.
- */
+/* Computes the step's bits of up to GS_BLOCK_ROWS consecutive rows.  Returns false if an alphabet lacks a character. */
 bool
 gs_step_rows(const gs_key *key, const gs_key_step *step, uint64_t row, size_t n, uint64_t *words)
 {
@@ -346,9 +309,7 @@ gs_step_rows(const gs_key *key, const gs_key_step *step, uint64_t row, size_t n,
 	return known;
 }
 
-/*
- * Appends one part to the words of scattered rows.
- */
+/* Appends one part to the words of scattered rows. */
 static void
 gather_part(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words)
 {
@@ -368,9 +329,7 @@ gather_part(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words
 	}
 }
 
-/*
- * Computes the step's bits of scattered rows, replacing the bits above the row numbers.
- */
+/* Computes the step's bits of scattered rows, replacing the bits above the row numbers. */
 void
 gs_step_gather(const gs_key_step *step, uint64_t *words, size_t n, uint32_t row_bits)
 {

@@ -14,7 +14,6 @@ typedef struct order_job
 	gs_cpu_tuning tuning;
 	gs_table table;
 	gs_key key;
-	gs_order order;
 	gs_block words;
 	gs_block other;
 	gs_block scratch;
@@ -22,13 +21,11 @@ typedef struct order_job
 	size_t bytes;  /* size of this structure with its columns */
 	bool first;		 /* words holds only the first rows, found by a top-k */
 	gs_column *lent; /* the caller's arrays; NULL: input came in chunks */
+	gs_order order;
 	gs_cpu_column columns[];
 } order_job;
 
-/*
- * Returns true if a column is stored unencoded: its values are returned or compared with a constant, not with each
- * other.
- */
+/* Returns true if a column is stored unencoded: its values are not compared with each other. */
 static bool
 kept_raw(const gs_job_spec *spec, uint32_t c)
 {
@@ -56,9 +53,7 @@ plain_type(gs_type type)
 	return width > 0 ? plain[width] : type;
 }
 
-/*
- * Begins a job.  All memory is reachable from the job, so a longjmp out of a callback leaks nothing.
- */
+/* Begins a job.  All memory is reachable from the job, so a longjmp out of a callback leaks nothing. */
 gs_status
 gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job)
 {
@@ -69,7 +64,7 @@ gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host
 	made = host->alloc(host->arg, bytes);
 	if (made == NULL)
 		return GS_NOMEM;
-	memset(made, 0, sizeof(*made));
+	memset(made, 0, offsetof(order_job, order) + GS_ORDER_CLEARED);
 	made->bytes = bytes;
 	made->work.host = *host;
 	made->tuning = cpu->tuning;
@@ -82,10 +77,7 @@ gs_cpu_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host
 	return GS_OK;
 }
 
-/*
- * Copies a chunk into the columns.  Reads the header again after the check, so each array's position is checked once
- * more on a private copy.
- */
+/* Copies a chunk into the columns, checking a private copy of the header once more. */
 gs_status
 gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 {
@@ -116,18 +108,14 @@ gs_cpu_job_add(gs_job *head, const gs_chunk *chunk)
 	return GS_OK;
 }
 
-/*
- * Returns true if rows are ordered by a column.
- */
+/* Returns true if rows are ordered by a column. */
 static bool
 in_order(const gs_job *head, uint32_t c)
 {
 	return gs_job_is_order(head) || (c < head->spec.order_columns && head->spec.op != GS_VALUES);
 }
 
-/*
- * Takes the caller's arrays.  Encodes the columns to order by; reads the others in place.
- */
+/* Takes the caller's arrays.  Encodes the columns to order by; reads the others in place. */
 gs_status
 gs_cpu_job_lend(gs_job *head, const gs_column *columns, uint64_t rows)
 {
@@ -150,10 +138,7 @@ gs_cpu_job_lend(gs_job *head, const gs_column *columns, uint64_t rows)
 	return GS_OK;
 }
 
-/*
- * Returns the values that the words contain completely and at full width, or NULL.  They are not read again once
- * packed, so the words may overwrite them.
- */
+/* Returns the values that the words contain in full, which may overwrite them once packed, or NULL. */
 static gs_block *
 reusable_values(order_job *job)
 {
@@ -168,9 +153,7 @@ reusable_values(order_job *job)
 	return NULL;
 }
 
-/*
- * Allocates the words.  With runs wanted, the columns are kept unless the words hold the complete key.
- */
+/* Allocates the words.  With runs wanted, the columns are kept unless the words hold the complete key. */
 static gs_status
 reserve_words(order_job *job, bool keep)
 {
@@ -187,9 +170,7 @@ reserve_words(order_job *job, bool keep)
 	return GS_OK;
 }
 
-/*
- * Sorts what packing has not put in order.  Frees the columns first if the words hold the complete key.
- */
+/* Sorts what packing has not put in order.  Frees the columns first if the words hold the complete key. */
 static gs_status
 sort_words(order_job *job, gs_table *table, bool keep)
 {
@@ -210,9 +191,7 @@ sort_words(order_job *job, gs_table *table, bool keep)
 	return GS_OK;
 }
 
-/*
- * Finds the first k rows without a full sort, if possible.
- */
+/* Finds the first k rows without a full sort, if possible. */
 static gs_status
 first_rows(order_job *job, uint64_t k)
 {
@@ -225,10 +204,7 @@ first_rows(order_job *job, uint64_t k)
 	return GS_OK;
 }
 
-/*
- * Sorts by the first columns.  Afterwards frees columns that the words contain completely, unless keep is set.  heads
- * may be NULL.
- */
+/* Sorts by the first columns.  Frees those that words contain completely, unless keep is set.  heads may be NULL. */
 static gs_status
 sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 {
@@ -255,9 +231,7 @@ sort_rows(order_job *job, uint32_t ncolumns, bool keep, uint64_t *heads)
 	return GS_OK;
 }
 
-/*
- * Makes the order.  Afterwards only the words are kept, and nothing if the rows came in order.
- */
+/* Makes the order.  Afterwards only the words are kept, and nothing if the rows came in order. */
 gs_status
 gs_cpu_job_finish(gs_job *head)
 {
@@ -271,9 +245,7 @@ gs_cpu_job_finish(gs_job *head)
 	return GS_OK;
 }
 
-/*
- * Returns the next row numbers.
- */
+/* Returns the next row numbers. */
 gs_status
 gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
 {
@@ -290,11 +262,7 @@ gs_cpu_job_next(gs_job *head, void *out, uint64_t room, uint64_t *got)
 	return GS_OK;
 }
 
-/* ---------------------------------------------------------------- steps of other jobs */
-
-/*
- * Returns true if the run columns are the order columns.  These need not be kept if the words hold them.
- */
+/* Returns true if the run columns are the order columns.  These need not be kept if the words hold them. */
 static bool
 runs_of_order(const gs_job_spec *spec)
 {
@@ -303,10 +271,7 @@ runs_of_order(const gs_job_spec *spec)
 	return spec->key_columns == upto && spec->order_columns == upto;
 }
 
-/*
- * Reports the run heads that follow from the order alone.  The order's columns include the run columns, and may include
- * more.
- */
+/* Reports the run heads that follow from the order alone, whose columns include the run columns. */
 static gs_heads_known
 heads_of_order(order_job *job, bool same, uint64_t *heads)
 {
@@ -329,9 +294,7 @@ heads_of_order(order_job *job, bool same, uint64_t *heads)
 	return same && job->order.complete ? GS_HEADS_ALL : GS_HEADS_SOME;
 }
 
-/*
- * Converts words to row numbers in place.  Each number is written where words were already read.
- */
+/* Converts words to row numbers in place.  Each number is written where words were already read. */
 static gs_status
 numbers_of_words(order_job *job)
 {
@@ -355,10 +318,7 @@ numbers_of_words(order_job *job)
 	return GS_OK;
 }
 
-/*
- * Sorts the rows.  Marks run heads if the words alone determine them, that is, if all columns but a reduced one are
- * keys.
- */
+/* Sorts the rows.  Marks run heads if the words determine them: all columns but a reduced one are keys. */
 gs_status
 gs_cpu_job_order(gs_job *head, uint64_t *heads, gs_heads_known *known, const uint32_t **order)
 {
@@ -376,10 +336,7 @@ gs_cpu_job_order(gs_job *head, uint64_t *heads, gs_heads_known *known, const uin
 	return GS_OK;
 }
 
-/*
- * Returns a column as sources for primitives: the lent array, raw values, or encoded values as unsigned numbers.  A raw
- * 16-byte column is one source, an encoded one two.
- */
+/* Returns a column as sources for primitives: lent, raw, or encoded, as unsigned numbers, two if of 16 bytes. */
 uint32_t
 gs_cpu_job_sources(gs_job *head, uint32_t c, gs_source *sources)
 {
@@ -449,9 +406,7 @@ gs_cpu_job_emit(gs_job *head, uint64_t from, uint64_t n, void *out)
 	return GS_OK;
 }
 
-/*
- * Frees everything, even in the middle of a call that was left by longjmp.
- */
+/* Frees everything, even in the middle of a call that was left by longjmp. */
 void
 gs_cpu_job_end(gs_job *head)
 {
@@ -468,9 +423,7 @@ gs_cpu_job_end(gs_job *head)
 	work.host.release(work.host.arg, job, job->bytes);
 }
 
-/*
- * Returns the bytes held now.  Of the growing columns, only the part that was written counts.
- */
+/* Returns the bytes held now.  Of the growing columns, only the part that was written counts. */
 static uint64_t
 held_bytes(const order_job *job)
 {
@@ -499,9 +452,7 @@ order_bytes(const order_job *job, uint32_t ncolumns, bool keep)
 	return columns - own + (own > words ? own + words : 2 * words);
 }
 
-/*
- * Returns the job's peak memory if it is finished now, over ordering and the later steps.
- */
+/* Returns the job's peak memory if it is finished now, over ordering and the later steps. */
 uint64_t
 gs_cpu_job_host_bytes(const gs_job *head)
 {
@@ -527,9 +478,7 @@ gs_cpu_job_host_bytes(const gs_job *head)
 	return fixed + (most > rest ? most : rest);
 }
 
-/*
- * Reports the job's statistics.
- */
+/* Reports the job's statistics. */
 void
 gs_cpu_job_get_info(const gs_job *head, gs_job_info *info)
 {

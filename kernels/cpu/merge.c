@@ -1,13 +1,9 @@
 /*
- * merge.c: merge sort by comparison on the CPU, and the merge of sorted runs.
- *
- * Eight items at a time are sorted by counting how many of them precede each one, without branches.  Runs are then
- * merged in pairs, first within pieces that fit the L2 cache.  A merge proceeds from both ends at once, for as many
- * steps as neither run can end in, so no branch depends on the data and two chains of loads overlap.  Levels alternate
- * between two pairs of arrays.
- *
- * Functions that are always inlined receive the sizes of keys and values as constants, so the compiler specializes the
- * loops.
+ * merge.c: merge sort by comparison on the CPU, and the merge of sorted runs.  Eight items at a time are sorted by
+ * counting how many precede each one.  Runs are then merged in pairs, first within pieces that fit the L2 cache.  A
+ * merge proceeds from both ends at once, for as many steps as neither run can end in: no branch depends on the data and
+ * two chains of loads overlap.  Levels alternate between two pairs of arrays. Inlined functions get sizes of keys and
+ * values as constants.
  */
 #include "cpu.h"
 
@@ -164,10 +160,7 @@ number(gs_work *work, char *to, uint64_t n)
 	return GS_OK;
 }
 
-/*
- * Sorts n items.  Copies ordered or reversed input.  Otherwise sorts small groups, merges within pieces that stay in
- * the cache, then across all items.  Levels alternate between two arrays, so their number decides where to begin.
- */
+/* Sorts n items: small groups, pieces in the cache, all.  The number of levels decides in which array to begin. */
 ALWAYS gs_status
 sort(gs_work *work, shape s, items in, items out, items temp, uint64_t n)
 {
@@ -245,8 +238,6 @@ merge_all(gs_work *work, shape s, items in, items out, items temp, const uint64_
 	}
 	return GS_OK;
 }
-
-/* ---------------------------------------------------------------- the versions */
 
 /* A request; starts is NULL for a sort. */
 typedef struct request

@@ -1,6 +1,5 @@
 /*
- * order.c: makes the row order of a key.  Each row becomes a 64-bit word: leading bits of the key above the row number.
- * The words are sorted, and rows that tie in those bits are refined.
+ * order.c: makes the row order of a key.  Words of leading bits above the row number are sorted, then ties refined.
  */
 #include "cpu.h"
 
@@ -11,9 +10,7 @@
 #define SAMPLE		1024
 #define MARGIN		64 /* the range of a sample is widened by 1/MARGIN at both ends */
 
-/*
- * Chooses the key bits in the words.
- */
+/* Chooses the key bits in the words. */
 static void
 choose_bits(gs_order *order)
 {
@@ -23,13 +20,15 @@ choose_bits(gs_order *order)
 	order->complete = order->step.end.field == key->nfields && !order->step.open;
 }
 
-/*
- * Starts an order and chooses the key bits in the words.  The caller sets words, other and the sorter's scratch.
- */
+/* Starts an order and chooses the key bits in the words.  The caller sets words, other and the sorter's scratch. */
 void
 gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tuning *tuning)
 {
-	*order = (gs_order){.work = work, .loops = key->loops, .key = key, .rows = key->rows};
+	memset(order, 0, GS_ORDER_CLEARED);
+	order->work = work;
+	order->loops = key->loops;
+	order->key = key;
+	order->rows = key->rows;
 	order->row_bits = gs_row_bits(order->rows);
 	order->sorter.work = work;
 	order->sorter.tuning = tuning;
@@ -39,10 +38,7 @@ gs_order_init(gs_order *order, const gs_key *key, gs_work *work, const gs_cpu_tu
 	order->facts.input = order->step.nparts == 0 ? GS_ASCENDING : GS_UNORDERED;
 }
 
-/*
- * Excludes outliers.  If a few extreme values make a column's codes too long for the words, a sample gives the usual
- * range: usual codes are stored completely, and the others sort as two groups of ties, at both ends.
- */
+/* Excludes outliers, as a sample shows usual codes that words hold.  The others sort as ties, at both ends. */
 static void
 find_usual_codes(gs_order *order)
 {
@@ -79,9 +75,7 @@ find_usual_codes(gs_order *order)
 	order->step.parts[0].pack.bits = (uint8_t) field->bits;
 }
 
-/*
- * Clips the codes of a single column that are too long for the words to the usual ones, if a sample finds such.
- */
+/* Clips the codes of a single column that are too long for the words to the usual ones, if a sample finds such. */
 void
 gs_order_clip_outliers(gs_order *order)
 {
@@ -91,9 +85,7 @@ gs_order_clip_outliers(gs_order *order)
 	find_usual_codes(order);
 }
 
-/*
- * Converts complete codes to those in the words: outliers to one code at either end.
- */
+/* Converts complete codes to those in the words: outliers to one code at either end. */
 static void
 clip_codes(const gs_order *order, uint64_t *codes, size_t n)
 {
@@ -108,9 +100,7 @@ clip_codes(const gs_order *order, uint64_t *codes, size_t n)
 	}
 }
 
-/*
- * Computes the codes of at most GS_BLOCK_ROWS rows.  Returns false if the alphabet lacks a character.
- */
+/* Computes the codes of at most GS_BLOCK_ROWS rows.  Returns false if the alphabet lacks a character. */
 bool
 gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
 {
@@ -121,9 +111,7 @@ gs_order_codes(const gs_order *order, uint64_t row, size_t n, uint64_t *codes)
 	return known;
 }
 
-/*
- * Packs again, with an alphabet of all rows instead of a sample.
- */
+/* Packs again, with an alphabet of all rows instead of a sample. */
 static gs_status
 pack_again(gs_order *order)
 {
@@ -168,10 +156,7 @@ compare_rest(gs_order *order)
 	return GS_OK;
 }
 
-/*
- * Fills in the words.  Packs a block aside before writing its words, so the words may overwrite a column of 8-byte
- * values.  Also finds out whether the rows came in order.
- */
+/* Fills in the words, which may overwrite a column of 8-byte values.  Finds out whether the rows are in order. */
 gs_status
 gs_order_pack(gs_order *order)
 {
@@ -201,9 +186,7 @@ gs_order_pack(gs_order *order)
 	return compare_rest(order);
 }
 
-/*
- * Returns true if packing found the order: rows ascend in the whole key, or strictly descend.
- */
+/* Returns true if packing found the order: rows ascend in the whole key, or strictly descend. */
 bool
 gs_order_already_sorted(const gs_order *order)
 {
@@ -211,10 +194,7 @@ gs_order_already_sorted(const gs_order *order)
 		(order->facts.input == GS_ASCENDING && (order->complete || order->ascends));
 }
 
-/*
- * Tests whether the order left every row in place, or exactly reversed all of them.  Equal rows keep their order, so
- * only strictly descending rows can be reversed.
- */
+/* Tests whether the order left every row in place or reversed all, which must strictly descend. */
 static gs_status
 rows_in_place(const gs_order *order, bool reversed, bool *in_place)
 {
@@ -230,9 +210,7 @@ rows_in_place(const gs_order *order, bool reversed, bool *in_place)
 	return GS_OK;
 }
 
-/*
- * Marks the sorted words that begin a run, in so far as words hold the key.
- */
+/* Marks the sorted words that begin a run, in so far as words hold the key. */
 gs_status
 gs_order_mark(const gs_order *order)
 {
@@ -253,9 +231,7 @@ gs_order_mark(const gs_order *order)
 	return GS_OK;
 }
 
-/*
- * Sorts the words and refines ties.  Not called if the rows came in order.
- */
+/* Sorts the words and refines ties.  Not called if the rows came in order. */
 gs_status
 gs_order_sort(gs_order *order)
 {
@@ -280,9 +256,7 @@ gs_order_sort(gs_order *order)
 	return GS_OK;
 }
 
-/*
- * Writes the row numbers of a piece that is short enough not to poll.
- */
+/* Writes the row numbers of a piece that is short enough not to poll. */
 static void
 write_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
 {
@@ -296,9 +270,7 @@ write_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
 		order->loops->extract(out, order->words + from, n, gs_mask(order->row_bits));
 }
 
-/*
- * Writes row numbers from a position of the order on.
- */
+/* Writes row numbers from a position of the order on. */
 gs_status
 gs_order_rows(const gs_order *order, uint32_t *out, uint64_t from, uint64_t n)
 {

@@ -1,10 +1,8 @@
 /*
  * radix.c: sorts 64-bit words by a range of their bits.  The lower bits ascend already (row numbers) or are ignored
- * (values).
- *
- * Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There the bucket is
- * sorted by as many leading bits as separate its words, least significant digit first; insertion sort finishes what
- * those left undecided.  If that takes too long, the remaining digits are sorted as well.
+ * (values).  Large inputs are partitioned by their most significant digit until a bucket fits the cache.  There the
+ * bucket is sorted by as many leading bits as separate its words, least significant digit first; insertion sort
+ * finishes what those left undecided.  If that takes too long, the remaining digits are sorted as well.
  */
 #include "cpu.h"
 
@@ -53,9 +51,7 @@ always_cached(const gs_cpu_tuning *tuning)
 	return tuning->cache_rows / 2;
 }
 
-/*
- * Returns the bytes of scratch memory, 0 if no partition will be made.
- */
+/* Returns the bytes of scratch memory, 0 if no partition will be made. */
 size_t
 gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
 {
@@ -64,10 +60,7 @@ gs_sorter_bytes(uint64_t rows, const gs_cpu_tuning *tuning)
 	return rows > always_cached(tuning) ? sizeof(scratch) + hot * sizeof(uint64_t) : 0;
 }
 
-/*
- * Insertion sort that ignores the lowest bits.  Gives up after too many moves and returns false; equal words are still
- * in order.
- */
+/* Insertion sort above the lowest bits.  After too many moves returns false; equal words are still in order. */
 static inline __attribute__((always_inline)) bool
 insert_all(uint64_t *words, size_t n, size_t moves, uint32_t ignored)
 {
@@ -91,9 +84,7 @@ insert_all(uint64_t *words, size_t n, size_t moves, uint32_t ignored)
 	return true;
 }
 
-/*
- * Insertion sort.  Compares complete words, which is cheaper, if the bits below low ascend already.
- */
+/* Insertion sort.  Compares complete words, which is cheaper, if the bits below low ascend already. */
 static bool
 insertion_sort(const gs_sorter *sorter, uint64_t *words, size_t n, size_t moves, uint32_t low)
 {
@@ -102,9 +93,7 @@ insertion_sort(const gs_sorter *sorter, uint64_t *words, size_t n, size_t moves,
 
 /* ---------------------------------------------------------------- in the cache */
 
-/*
- * Counts the digits of all passes in one read.  Specialized for two passes, the usual case.
- */
+/* Counts the digits of all passes in one read.  Specialized for two passes, the usual case. */
 static void
 count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint32_t passes,
 			 uint32_t (*counts)[MAX_BUCKETS])
@@ -129,10 +118,7 @@ count_digits(const uint64_t *words, size_t n, uint32_t low, uint32_t width, uint
 	}
 }
 
-/*
- * One pass: turns counts into positions and scatters.  Returns false, without moving anything, if all words have one
- * digit.
- */
+/* One pass: turns counts into positions and scatters; false, without moving anything, if all have one digit. */
 static bool
 digit_pass(const uint64_t *from, uint64_t *to, size_t n, uint32_t low, uint32_t width, uint32_t *counts)
 {
@@ -153,10 +139,7 @@ digit_pass(const uint64_t *from, uint64_t *to, size_t n, uint32_t low, uint32_t 
 	return true;
 }
 
-/*
- * Returns the number of passes for n words and the given bits.  Wide digits need fewer passes, and their counters are
- * shared by fewer words, which stall each other less.
- */
+/* Returns the number of passes.  Wide digits need fewer, and few words on a counter stall each other less. */
 static uint32_t
 digit_passes(size_t n, uint32_t bits)
 {
@@ -166,10 +149,7 @@ digit_passes(size_t n, uint32_t bits)
 	return (bits + widest - 1) / widest;
 }
 
-/*
- * Returns the leading bits that separate most of n words.  Few words get one pass and some insertion; more get two wide
- * passes, which leave little to insertion.
- */
+/* Returns the leading bits that separate most of n words: for one pass and insertion, or two wide passes. */
 static uint32_t
 enough_bits(size_t n, uint32_t slack)
 {
@@ -210,10 +190,7 @@ falls_unevenly(const segment *s)
 	return gs_uneven(s->from, s->n, s->high, s->low, s->high - s->low < 8 ? s->high - s->low : 8);
 }
 
-/*
- * Sorts a segment that fits the cache, alternating between its own place and a second array: first by its leading bits,
- * then by insertion or, if that gives up, by all bits.  Returns the array with the result.
- */
+/* Sorts a segment in the cache by leading bits, then insertion or all bits.  Returns the array with the result. */
 static uint64_t *
 sort_to_and_fro(gs_sorter *sorter, const segment *s, uint64_t *hot, uint32_t depth)
 {
@@ -229,10 +206,7 @@ sort_to_and_fro(gs_sorter *sorter, const segment *s, uint64_t *hot, uint32_t dep
 	return sorted;
 }
 
-/*
- * Sorts a segment that fits the cache into its final place.  A small one writes at random only to its own place and to
- * an array that stays in the cache.
- */
+/* Sorts a segment that fits the cache into its place.  A small one writes at random only there and in the cache. */
 static void
 sort_in_cache(gs_sorter *sorter, const segment *s, uint32_t depth)
 {
@@ -265,9 +239,7 @@ bucket_of(buckets b, bool slots, uint64_t word)
 	return slots ? gs_slot_bucket(b.slots[digit], word) : digit;
 }
 
-/*
- * Counts buckets, with separate counters per lane, so that equal neighbours do not stall each other.
- */
+/* Counts buckets, with separate counters per lane, so that equal neighbours do not stall each other. */
 static inline __attribute__((always_inline)) void
 count_lanes(const uint64_t *words, size_t n, buckets b, bool slots, uint32_t (*counts)[MAX_BUCKETS])
 {
@@ -284,9 +256,7 @@ count_lanes(const uint64_t *words, size_t n, buckets b, bool slots, uint32_t (*c
 		counts[0][bucket_of(b, slots, words[i])]++;
 }
 
-/*
- * Counts buckets with one counter per digit, for comparison.
- */
+/* Counts buckets with one counter per digit, for comparison. */
 static void
 count_plain(const uint64_t *words, size_t n, buckets b, uint32_t *counts)
 {
@@ -294,9 +264,7 @@ count_plain(const uint64_t *words, size_t n, buckets b, uint32_t *counts)
 		counts[bucket_of(b, b.slots != NULL, words[i])]++;
 }
 
-/*
- * Counts a segment's buckets and sets where each begins.  *single: all words are in one.
- */
+/* Counts a segment's buckets and sets where each begins.  *single: all words are in one. */
 static gs_status
 count_buckets(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *starts, bool *single)
 {
@@ -329,9 +297,7 @@ count_buckets(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *s
 	return GS_OK;
 }
 
-/*
- * Stores a full line of a bucket past the cache, as it is not read before the partition is complete.
- */
+/* Stores a full line of a bucket past the cache, as it is not read before the partition is complete. */
 static inline void
 store_line(uint64_t *to, const uint64_t *line)
 {
@@ -343,10 +309,7 @@ store_line(uint64_t *to, const uint64_t *line)
 #endif
 }
 
-/*
- * Scatters through a line buffer per bucket, so that memory sees full lines only.  to is aligned to a line.  The first
- * line of a bucket may overlap its predecessor, and is then written word by word.
- */
+/* Scatters through a line buffer per bucket, so that memory sees full lines of an aligned `to`, but for first ones. */
 static inline __attribute__((always_inline)) void
 scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, buckets b, bool slots, uint32_t *cursor)
 {
@@ -368,9 +331,7 @@ scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, buck
 	}
 }
 
-/*
- * Writes out the partially filled buffers.
- */
+/* Writes out the partially filled buffers. */
 static void
 flush_lines(scratch *space, uint64_t *to, uint32_t n, const uint32_t *cursor)
 {
@@ -386,9 +347,7 @@ flush_lines(scratch *space, uint64_t *to, uint32_t n, const uint32_t *cursor)
 #endif
 }
 
-/*
- * Scatters directly, for few words, which stay in the cache.
- */
+/* Scatters directly, for few words, which stay in the cache. */
 static inline __attribute__((always_inline)) void
 scatter_plainly(const uint64_t *from, size_t n, uint64_t *to, buckets b, bool slots, uint32_t *cursor)
 {
@@ -396,10 +355,7 @@ scatter_plainly(const uint64_t *from, size_t n, uint64_t *to, buckets b, bool sl
 		to[cursor[bucket_of(b, slots, from[i])]++] = from[i];
 }
 
-/*
- * Moves the words of a segment to their buckets in other.  cursor has the buckets' starts on entry, their ends on
- * return.
- */
+/* Moves a segment's words to their buckets in other.  cursor: the buckets' starts, on return their ends. */
 static gs_status
 scatter(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *cursor)
 {
@@ -434,9 +390,7 @@ scatter(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *cursor)
 
 static gs_status sort_segment(gs_sorter *sorter, segment s, uint32_t depth);
 
-/*
- * Returns the lowest bit, at most high, from which on all words agree.
- */
+/* Returns the lowest bit, at most high, from which on all words agree. */
 static uint32_t
 differing_high(const uint64_t *words, size_t n, uint32_t high)
 {
@@ -448,9 +402,7 @@ differing_high(const uint64_t *words, size_t n, uint32_t high)
 	return gs_bits(differ);
 }
 
-/*
- * Sorts every bucket of a partition in other.
- */
+/* Sorts every bucket of a partition in other. */
 static gs_status
 sort_buckets(gs_sorter *sorter, const segment *s, const buckets *b, const uint32_t *ends, uint32_t depth)
 {
@@ -474,9 +426,7 @@ sort_buckets(gs_sorter *sorter, const segment *s, const buckets *b, const uint32
 	return GS_OK;
 }
 
-/*
- * Copies a segment to the place of its result.
- */
+/* Copies a segment to the place of its result. */
 static gs_status
 copy_to_result(const gs_sorter *sorter, const segment *s)
 {
@@ -490,9 +440,7 @@ copy_to_result(const gs_sorter *sorter, const segment *s)
 	return GS_OK;
 }
 
-/*
- * Chooses the partition of a segment: by its leading digit, or, in outer partitions of uneven data, by slots.
- */
+/* Chooses the partition of a segment: by its leading digit, or, in outer partitions of uneven data, by slots. */
 static buckets
 choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 {
@@ -509,10 +457,7 @@ choose_buckets(gs_sorter *sorter, const segment *s, uint32_t depth)
 	return b;
 }
 
-/*
- * Returns true if a segment needs no partition: it is small; or of medium size with leading bits that separate its
- * words; or it has few bits.
- */
+/* Returns true if a segment needs no partition: it is small, or leading bits separate it, or it has few bits. */
 static bool
 fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
 {
@@ -522,9 +467,7 @@ fits_cache(const gs_sorter *sorter, const segment *s, uint32_t depth)
 		   (digit_passes(s->n, s->high - s->low) <= FEW_PASSES || !falls_unevenly(s));
 }
 
-/*
- * Sorts a segment.  Skips leading digits that all words share.
- */
+/* Sorts a segment.  Skips leading digits that all words share. */
 static gs_status
 sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 {
@@ -571,10 +514,7 @@ sort_segment(gs_sorter *sorter, segment s, uint32_t depth)
 	return copy_to_result(sorter, &s);
 }
 
-/*
- * Sorts words by bits [low, high), with a second array of equal size.  The result is in words or, if the caller accepts
- * it and it saves a copy, in *other, with the two pointers exchanged.
- */
+/* Sorts words by bits [low, high) with another array.  The result may be in *other, the pointers exchanged. */
 gs_status
 gs_sort_words(gs_sorter *sorter, uint64_t **words, uint64_t **other, size_t n, uint32_t low, uint32_t high,
 			  bool exchange)

@@ -1,6 +1,5 @@
 /*
- * reduce.c: reduce-by-key on the CPU.  Run starts come as bitmaps of 64 keys; a loop for the type adds up the values
- * between two starts.  Combinations of types and operations differ only in that loop and the one of the fixed tree.
+ * reduce.c: reduce-by-key on the CPU.  Run starts are bitmaps of 64 keys; a loop for the type adds up between two.
  */
 #include "select.h"
 
@@ -99,9 +98,7 @@ LEAST(max_u64, uint64_t, u, ~v[from])
 LEAST(min_f64, uint64_t, u, gs_float_order64(v[from], false))
 LEAST(max_f64, uint64_t, u, ~gs_float_order64(v[from], false))
 
-/*
- * The fixed tree: the sum of a level is closed when its group ends, and opened as -0, the identity of addition.
- */
+/* The fixed tree: the sum of a level is closed when its group ends, and opened as -0, the identity of addition. */
 #define TREE(NAME, T, M)                                                                                               \
 	static void NAME(accumulator *a, const void *values, uint64_t from, uint64_t upto)                                 \
 	{                                                                                                                  \
@@ -224,9 +221,8 @@ close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64
 }
 
 /*
- * Keys and sums of native types.  Where starts are rare, a vectorized loop sums the values between two of them.  Where
- * they are frequent, unsigned sums are differences of running sums (DENSE), which avoids unpredictable branches at run
- * starts.
+ * Keys and sums of native types.  A vectorized loop sums the values between two rare starts.  Where starts are
+ * frequent, unsigned sums are differences of running sums (DENSE), which avoids unpredictable branches.
  */
 #define PLAIN(NAME, K, V, A, DENSE, NOTHING, STEP)                                                                     \
 	static gs_status NAME(gs_cpu_engine *cpu, const gs_reduce_request *r)                                              \
@@ -340,9 +336,7 @@ close_run(accumulator *a, const gs_reduction *d, bool checked, void *out, uint64
 PLAIN_SET(uint32_t, k4)
 PLAIN_SET(uint64_t, k8)
 
-/*
- * Implements gs_reduce_by_key.  Works in place because a result is written only after its run has been read.
- */
+/* Implements gs_reduce_by_key.  Works in place because a result is written only after its run has been read. */
 gs_status
 gs_cpu_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)
 {

@@ -1,10 +1,8 @@
 /*
- * refine.c: resolves ties.  Rows whose words are equal are sorted by the next bits of their keys, until bits or ties
- * run out.
- *
- * A few rows are sorted by comparing the rest of their keys.  More rows get new words in place: the next bits of the
- * key, after the common prefix of their strings, above the row number.  Recursion handles all subgroups but the
- * largest, so its depth is at most log2 of the rows, whatever the length of the keys.
+ * refine.c: resolves ties.  Rows whose words are equal are sorted by the next bits of their keys.  A few rows are
+ * sorted by comparing the rest of their keys.  More rows get new words in place: the next bits, after the common prefix
+ * of their strings, above the row number.  Recursion handles all subgroups but the largest, so its depth is at most
+ * log2 of the rows.
  */
 #include "cpu.h"
 
@@ -24,9 +22,7 @@ typedef struct group
 	gs_place place;
 } group;
 
-/*
- * Returns the depth in a string that corresponds to a place.
- */
+/* Returns the depth in a string that corresponds to a place. */
 static uint64_t
 string_depth(const gs_field *field, gs_place place)
 {
@@ -35,9 +31,7 @@ string_depth(const gs_field *field, gs_place place)
 
 /* ---------------------------------------------------------------- a few rows */
 
-/*
- * Compares bytes as memcmp does, polling in between.
- */
+/* Compares bytes as memcmp does, polling in between. */
 static gs_status
 compare_bytes(gs_work *work, const uint8_t *a, const uint8_t *b, uint64_t n, int *result)
 {
@@ -52,9 +46,7 @@ compare_bytes(gs_work *work, const uint8_t *a, const uint8_t *b, uint64_t n, int
 	return GS_OK;
 }
 
-/*
- * Compares a string field of two rows from a depth on.
- */
+/* Compares a string field of two rows from a depth on. */
 static gs_status
 compare_strings(gs_work *work, const gs_field *field, uint64_t depth, uint64_t a, uint64_t b, int *result)
 {
@@ -73,9 +65,7 @@ compare_strings(gs_work *work, const gs_field *field, uint64_t depth, uint64_t a
 	return GS_OK;
 }
 
-/*
- * Compares two rows from a place of the key on.
- */
+/* Compares two rows from a place of the key on. */
 static gs_status
 compare_rows(const gs_order *order, gs_place place, uint64_t a, uint64_t b, int *result)
 {
@@ -96,9 +86,7 @@ compare_rows(const gs_order *order, gs_place place, uint64_t a, uint64_t b, int 
 	return GS_OK;
 }
 
-/*
- * Sorts a few rows by comparison.  They arrive in order of their row numbers; equal rows keep it.
- */
+/* Sorts a few rows by comparison.  They arrive in order of their row numbers; equal rows keep it. */
 static gs_status
 sort_few(const gs_order *order, uint64_t *words, size_t n, gs_place place)
 {
@@ -127,9 +115,7 @@ sort_few(const gs_order *order, uint64_t *words, size_t n, gs_place place)
 
 static gs_status refine_group(gs_order *order, group g, uint32_t round);
 
-/*
- * Prefetches, ahead of a scan, the rows that will turn out to be tied.
- */
+/* Prefetches, ahead of a scan, the rows that will turn out to be tied. */
 static inline void
 look_ahead(const gs_order *order, const gs_field *field, uint64_t depth, const uint64_t *words, size_t i, size_t n)
 {
@@ -150,9 +136,7 @@ look_ahead(const gs_order *order, const gs_field *field, uint64_t depth, const u
 		gs_prefetch_string(field, near[0] & mask, depth);
 }
 
-/*
- * Handles a group found by a scan: small ones at once, larger ones recursively except for the largest.
- */
+/* Handles a group found by a scan: small ones at once, larger ones recursively except for the largest. */
 static gs_status
 handle_group(gs_order *order, const gs_key_step *step, group g, group *largest, uint32_t round)
 {
@@ -171,9 +155,7 @@ handle_group(gs_order *order, const gs_key_step *step, group g, group *largest, 
 	return smaller.n > 0 ? refine_group(order, smaller, round) : GS_OK;
 }
 
-/*
- * Finds groups of equal bits among sorted words and refines them, except for the largest, which the caller handles.
- */
+/* Finds groups of equal bits among sorted words and refines them, except for the largest, which the caller handles. */
 static gs_status
 scan_groups(gs_order *order, const gs_key_step *step, group range, group *largest, uint32_t round)
 {
@@ -212,10 +194,7 @@ scan_groups(gs_order *order, const gs_key_step *step, group range, group *larges
 	return GS_OK;
 }
 
-/*
- * Returns the length of the common prefix of two strings from a depth on, up to limit.  Compares slices of growing
- * size.
- */
+/* Returns the length of two strings' common prefix from a depth on, up to limit, in growing slices. */
 static uint64_t
 common_from(const uint8_t *a, const uint8_t *b, uint64_t limit)
 {
@@ -228,9 +207,7 @@ common_from(const uint8_t *a, const uint8_t *b, uint64_t limit)
 	return at;
 }
 
-/*
- * Finds the length of a group's common prefix from a depth on, and whether the strings end with it.
- */
+/* Finds the length of a group's common prefix from a depth on, and whether the strings end with it. */
 static gs_status
 common_string(const gs_order *order, const gs_field *field, group g, uint64_t depth, uint64_t *common, bool *whole)
 {
@@ -262,10 +239,7 @@ common_string(const gs_order *order, const gs_field *field, group g, uint64_t de
 	return GS_OK;
 }
 
-/*
- * Returns true if a sample of a large group differs within the positions of an alphabet, which then separates more than
- * the end of the common prefix.
- */
+/* Returns true if a sample of a large group differs early: an alphabet then separates more than a prefix. */
 static bool
 differ_soon(const gs_order *order, const gs_field *field, group g, uint64_t depth)
 {
@@ -286,9 +260,7 @@ differ_soon(const gs_order *order, const gs_field *field, group g, uint64_t dept
 	return false;
 }
 
-/*
- * Advances a group's place past the common prefix of its strings, or past the whole string if they are equal.
- */
+/* Advances a group's place past the common prefix of its strings, or past the whole string if they are equal. */
 static gs_status
 skip_common(const gs_order *order, group *g)
 {
@@ -312,9 +284,7 @@ skip_common(const gs_order *order, group *g)
 	return GS_OK;
 }
 
-/*
- * Returns true if words ascend already.
- */
+/* Returns true if words ascend already. */
 static bool
 words_rise(const uint64_t *words, size_t n)
 {
@@ -324,9 +294,7 @@ words_rise(const uint64_t *words, size_t n)
 	return true;
 }
 
-/*
- * Chooses the next bits of a group's keys, with an alphabet of its own if the group is large.
- */
+/* Chooses the next bits of a group's keys, with an alphabet of its own if the group is large. */
 static gs_status
 next_step(gs_order *order, group *g, gs_key_step *step)
 {
@@ -343,9 +311,7 @@ next_step(gs_order *order, group *g, gs_key_step *step)
 	return GS_OK;
 }
 
-/*
- * Sorts a group by a step.
- */
+/* Sorts a group by a step. */
 static gs_status
 sort_group(gs_order *order, const group *g, const gs_key_step *step)
 {
@@ -366,9 +332,7 @@ sort_group(gs_order *order, const group *g, const gs_key_step *step)
 	return gs_sort_words(&order->sorter, &words, &other, g->n, low, low + step->bits, false);
 }
 
-/*
- * Refines a group and its subgroups.
- */
+/* Refines a group and its subgroups. */
 static gs_status
 refine_group(gs_order *order, group g, uint32_t round)
 {
@@ -395,9 +359,7 @@ refine_group(gs_order *order, group g, uint32_t round)
 	return GS_OK;
 }
 
-/*
- * Sorts a group from the start of its keys.
- */
+/* Sorts a group from the start of its keys. */
 static gs_status
 refine_whole(gs_order *order, size_t start, size_t n)
 {
@@ -408,9 +370,7 @@ refine_whole(gs_order *order, size_t start, size_t n)
 	return n <= FEW_ROWS ? sort_few(order, order->words + start, n, g.place) : refine_group(order, g, 1);
 }
 
-/*
- * Refines the outliers at both ends.  Between them, equal codes are equal keys.
- */
+/* Refines the outliers at both ends.  Between them, equal codes are equal keys. */
 static gs_status
 refine_ends(gs_order *order)
 {
@@ -425,9 +385,7 @@ refine_ends(gs_order *order)
 	return refine_whole(order, high, order->rows - high);
 }
 
-/*
- * Refines all rows that the first step left tied.
- */
+/* Refines all rows that the first step left tied. */
 gs_status
 gs_refine(gs_order *order)
 {

@@ -1,7 +1,6 @@
 /*
- * rows.c: rows of columns on the CPU: run heads, comparisons, values in an order, sums in a fixed order.  Works on
- * groups of 64 rows.  If there is an order, a group's values are first gathered into a small array, so that the loops
- * of select.c apply.
+ * rows.c: rows of columns on the CPU: run heads, comparisons, values in an order, sums in a fixed order, by groups of
+ * 64 rows, which are first gathered into a small array if there is an order.
  */
 #include "select.h"
 
@@ -38,21 +37,8 @@ gather64(size_t width, const void *values, const uint32_t *order, uint32_t n, vo
 {
 #define GATHER64(T)                                                                                                    \
 	for (uint32_t j = 0; j < n; j++)                                                                                   \
-		((T *) to)[j] = ((const T *) values)[order[j]];                                                                \
-	break
-	switch (width)
-	{
-		case 1:
-			GATHER64(uint8_t);
-		case 2:
-			GATHER64(uint16_t);
-		case 4:
-			GATHER64(uint32_t);
-		case 8:
-			GATHER64(uint64_t);
-		default:
-			GATHER64(unsigned __int128);
-	}
+		((T *) to)[j] = ((const T *) values)[order[j]]
+	GS_BY_WIDTH(width, GATHER64)
 #undef GATHER64
 }
 
@@ -122,10 +108,7 @@ values_differ(const gs_select_loops *loops, const gs_source *source, const uint3
 	return gs_run_begins(loops, source->type, from, n, i == 0, left);
 }
 
-/*
- * Marks the heads of one column.  Two NULLs are equal, whatever their values.  Groups that consist of heads already are
- * skipped.
- */
+/* Marks the heads of one column, skipping groups of heads.  NULLs are equal, whatever their values. */
 static gs_status
 cpu_heads(gs_engine *engine, const gs_source *source, const uint32_t *order, uint64_t n, bool first, uint64_t *bits)
 {
@@ -291,24 +274,11 @@ READER(widen_i32, int32_t, int64_t)
 static reader
 reader_of(gs_type type, gs_type result)
 {
+	static const reader read[] = {read_u8, read_u16, read_u32, read_u64, read_u128};
 	static const reader widen[] = {[GS_U8] = widen_u8, [GS_U16] = widen_u16, [GS_U32] = widen_u32, [GS_I16] = widen_i16,
 								   [GS_I32] = widen_i32};
 
-	if (type != result)
-		return widen[type];
-	switch (gs_type_width(type))
-	{
-		case 1:
-			return read_u8;
-		case 2:
-			return read_u16;
-		case 4:
-			return read_u32;
-		case 8:
-			return read_u64;
-		default:
-			return read_u128;
-	}
+	return type != result ? widen[type] : read[gs_log_width(type)];
 }
 
 /* Replaces the values of NULLs among up to 64 positions. */
@@ -359,10 +329,7 @@ cpu_fixed_temp_bytes(gs_type type, uint64_t n)
 	return 0;
 }
 
-/*
- * The open sums of each level, as gs.h defines them.  The sum of a level moves up when its group ends.  A level starts
- * with -0, the identity of addition.
- */
+/* The open sums of each level (gs.h), from -0 on, the identity.  A sum moves up when its group ends. */
 #define FIXED(NAME, T, QUIET)                                                                                          \
 	static gs_status NAME(gs_cpu_engine *cpu, bool inclusive, const T *in, T *out, uint64_t n)                         \
 	{                                                                                                                  \
@@ -403,9 +370,7 @@ cpu_scan_fixed(gs_engine *engine, gs_type type, bool inclusive, const void *in, 
 	return type == GS_F32 ? fixed_f32(cpu, inclusive, in, out, n) : fixed_f64(cpu, inclusive, in, out, n);
 }
 
-/*
- * Finds overflows: subtracting the last addend from a sum must give its predecessor without leaving the range.
- */
+/* Finds overflows: subtracting the last addend from a sum must give its predecessor without leaving the range. */
 static gs_status
 cpu_overflows(gs_engine *engine, gs_type type, bool inclusive, const void *in, const void *sums, uint64_t n,
 			  uint64_t *count)

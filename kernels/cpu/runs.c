@@ -1,6 +1,5 @@
 /*
- * runs.c: run-length encode and decode on the CPU.  Run starts come as bitmaps of 64 items (select.c) and become
- * positions; a length is the distance between two positions.
+ * runs.c: run-length encode and decode on the CPU.  Bitmaps of run starts (select.c) become positions and lengths.
  */
 #include "select.h"
 
@@ -36,9 +35,7 @@ put_runs(const gs_runs_request *r, uint64_t runs, const uint32_t *at, uint32_t n
 			put_count(r->starts, runs + j, base + at[j], r->wide);
 }
 
-/*
- * Runs of two items or more.  A start is held back until its run is known to continue.
- */
+/* Runs of two items or more.  A start is held back until its run is known to continue. */
 static gs_status
 long_runs(gs_cpu_engine *cpu, const gs_runs_request *r)
 {
@@ -138,7 +135,7 @@ gs_status
 gs_cpu_decode(gs_engine *engine, const gs_decode_request *r, void *temp)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
-	int log = gs_log_width(r->type);
+	const size_t width = gs_type_width(r->type);
 	uint64_t total = 0, done = 0;
 
 	(void) temp;
@@ -153,23 +150,7 @@ gs_cpu_decode(gs_engine *engine, const gs_decode_request *r, void *temp)
 
 			if (n > r->room - done)
 				n = r->room - done;
-			switch (log)
-			{
-				case 0:
-					FILL(uint8_t)
-					break;
-				case 1:
-					FILL(uint16_t)
-					break;
-				case 2:
-					FILL(uint32_t)
-					break;
-				case 3:
-					FILL(uint64_t)
-					break;
-				default:
-					FILL(unsigned __int128)
-			}
+			GS_BY_WIDTH(width, FILL)
 			done += n;
 			length -= n;
 			GS_TRY(gs_work_add(&cpu->work, n));

@@ -151,23 +151,7 @@ cpu_split(gs_engine *engine, gs_type type, const void *in, const uint8_t *labels
 		sum += counts[0][g] + counts[1][g] + counts[2][g] + counts[3][g];
 	}
 	starts[k] = sum;
-	switch (gs_type_width(type))
-	{
-		case 1:
-			SPLIT(uint8_t)
-			break;
-		case 2:
-			SPLIT(uint16_t)
-			break;
-		case 4:
-			SPLIT(uint32_t)
-			break;
-		case 8:
-			SPLIT(uint64_t)
-			break;
-		default:
-			SPLIT(unsigned __int128)
-	}
+	GS_BY_WIDTH(gs_type_width(type), SPLIT)
 	return GS_OK;
 }
 
@@ -191,19 +175,8 @@ cpu_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, con
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 
-	switch (gs_type_width(type))
-	{
-		case 1:
-			GATHER_BY(uint8_t)
-		case 2:
-			GATHER_BY(uint16_t)
-		case 4:
-			GATHER_BY(uint32_t)
-		case 8:
-			GATHER_BY(uint64_t)
-		default:
-			GATHER_BY(unsigned __int128)
-	}
+	GS_BY_WIDTH(gs_type_width(type), GATHER_BY)
+	return GS_OK;
 }
 
 #define SEQUENCE(T)                                                                                                    \
@@ -220,20 +193,7 @@ cpu_sequence(gs_engine *engine, gs_type type, void *out, uint64_t n, uint64_t st
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 
-	switch (gs_type_width(type))
-	{
-		case 1:
-			SEQUENCE(uint8_t)
-			break;
-		case 2:
-			SEQUENCE(uint16_t)
-			break;
-		case 4:
-			SEQUENCE(uint32_t)
-			break;
-		default:
-			SEQUENCE(uint64_t)
-	}
+	GS_BY_WIDTH(gs_type_width(type), SEQUENCE)
 	return GS_OK;
 }
 
@@ -291,9 +251,7 @@ EXTENTS(avx2)
 #undef TARGET
 #endif
 
-/*
- * Implements gs_extent: vector loops find the extremes as order-preserving unsigned numbers, which are mapped back.
- */
+/* Implements gs_extent: vector loops find the extremes as order-preserving unsigned numbers, which are mapped back. */
 static gs_status
 cpu_extent(gs_engine *engine, gs_type type, const void *in, uint64_t n, void *out, void *temp)
 {

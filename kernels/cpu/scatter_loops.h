@@ -1,11 +1,8 @@
 /*
- * scatter_loops.h: moves items of one array to their buckets.  Included once per width, with T (an unsigned type) and
- * NAME defined.
+ * scatter_loops.h: moves items to their buckets.  Included once per width, with T (unsigned) and NAME defined.
  */
 
-/*
- * Scatters directly, for few buckets.
- */
+/* Scatters directly, for few buckets. */
 static void
 NAME(scatter_plainly)(gs_stream *s, const uint16_t *digits, size_t n, const T *from, T *to)
 {
@@ -13,10 +10,7 @@ NAME(scatter_plainly)(gs_stream *s, const uint16_t *digits, size_t n, const T *f
 		to[s->ends[digits[i]]++] = from[i];
 }
 
-/*
- * Scatters through a line buffer per bucket, so that memory sees full lines only.  to is aligned to a line.  The first
- * line of a bucket may overlap its predecessor, and is then written item by item.
- */
+/* Scatters through a line buffer per bucket, so that memory sees full lines of an aligned `to`, but for first ones. */
 static void
 NAME(scatter_lines)(gs_stream *s, const uint16_t *digits, size_t n, const T *from, T *to)
 {

@@ -15,9 +15,7 @@ gs_cpu_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, u
 	return gs_cpu_sort_keys_temp(engine, key, value_width, n);
 }
 
-/*
- * Sorts a short segment.
- */
+/* Sorts a short segment. */
 static void
 sort_short(gs_cpu_engine *cpu, const gs_sort_request *r)
 {

@@ -11,19 +11,28 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#define AVX2
+#define TARGET	   __attribute__((target("avx2,popcnt,bmi,bmi2")))
+#define NAME(name) avx2_##name
+#include "select_loops.h"
+
 #define AVX512
 #define TARGET	   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,popcnt,bmi,bmi2")))
 #define NAME(name) avx512_##name
 #include "select_loops.h"
 #endif
 
-/* Returns the loops for this processor.  AVX-512 is used only if it has byte compression (VBMI2). */
+/* Returns the loops for this processor.  AVX-512 is used only with byte compression (VBMI2), AVX2 only with BMI2. */
 const gs_select_loops *
 gs_select_loops_choose(const gs_cpu_engine *cpu)
 {
 #if defined(__x86_64__)
-	if (gs_vectors_choose(cpu->tuning.vector) == GS_AVX512 && __builtin_cpu_supports("avx512vbmi2"))
+	gs_vectors best = gs_vectors_choose(cpu->tuning.vector);
+
+	if (best == GS_AVX512 && __builtin_cpu_supports("avx512vbmi2"))
 		return &avx512_select_loops;
+	if (best >= GS_AVX2 && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
+		return &avx2_select_loops;
 #else
 	(void) cpu;
 #endif
@@ -40,9 +49,7 @@ canonical(gs_type type, const void *p)
 	return type == GS_F32 ? gs_float_order32((uint32_t) x, true) : (type == GS_F64 ? gs_float_order64(x, true) : x);
 }
 
-/*
- * Computes the run starts of floats, 16-byte items and partial groups.
- */
+/* Computes the run starts of floats, 16-byte items and partial groups. */
 static uint64_t
 begins_slowly(gs_type type, const char *from, uint32_t n, const void *left)
 {
@@ -177,9 +184,7 @@ gs_in_range(const gs_select_loops *loops, gs_type type, const gs_interval *in, c
 	return loops->range[gs_log_width(type)](from, rule);
 }
 
-/*
- * Returns the flags of up to 64 items, given as bits or bytes.
- */
+/* Returns the flags of up to 64 items, given as bits or bytes. */
 static uint64_t
 flags_of(const gs_select_loops *loops, const gs_filter *filter, uint64_t first, uint32_t n)
 {
@@ -194,10 +199,7 @@ flags_of(const gs_select_loops *loops, const gs_filter *filter, uint64_t first, 
 	return loops->bytes(flags);
 }
 
-/*
- * Packs the last, partial group item by item: those of mask to out, the others, if wanted, to rest.  Returns the number
- * kept.
- */
+/* Packs the last group item by item: mask's to out, the others to rest, if wanted.  Returns the number kept. */
 static uint64_t
 keep_last(char *out, char *rest, const char *from, uint32_t n, size_t width, uint64_t mask)
 {
@@ -214,10 +216,7 @@ keep_last(char *out, char *rest, const char *from, uint32_t n, size_t width, uin
 	return kept;
 }
 
-/*
- * Implements all three calls.  In place works because a group is read before it is written, and output never overtakes
- * input.
- */
+/* Implements all three calls.  A group is read before output, which never overtakes input, overwrites it. */
 gs_status
 gs_cpu_select(gs_engine *engine, const gs_select_request *r, void *temp)
 {

@@ -28,10 +28,7 @@ typedef struct gs_select_loops
 
 const gs_select_loops *gs_select_loops_choose(const gs_cpu_engine *cpu);
 
-/*
- * Bit i: item i of up to 64 starts a run, that is, differs from its predecessor.  begin: the first item has none.
- * Items are equal if their bytes are.  *left is the predecessor of the group on entry and its last item on return.
- */
+/* Bit i: item i of up to 64 differs in its bytes from its predecessor, if begin is not set; *left: the last one. */
 uint64_t gs_run_begins(const gs_select_loops *loops, gs_type type, const void *from, uint32_t n, bool begin,
 					   void *left);
 

@@ -1,6 +1,5 @@
 /*
- * select_loops.h: masks and packing for one instruction set.  Included by select.c twice, plain and for AVX-512.
- *
+ * select_loops.h: masks and packing for one instruction set.  Included by select.c: plain, for AVX2 and for AVX-512.
  * Items are handled in groups of 64: the caller's rule gives a mask of 64 bits, and the items of set bits are packed to
  * the front of the output.  Both steps read ahead of what they write, so output may overlap input.
  */
@@ -11,8 +10,14 @@
 TARGET static uint64_t
 NAME(mask_bytes)(const uint8_t *p)
 {
-#ifdef AVX512
+#if defined(AVX512)
 	return _mm512_test_epi8_mask(_mm512_loadu_si512(p), _mm512_loadu_si512(p));
+#elif defined(AVX2)
+	const __m256i zero = _mm256_setzero_si256();
+	__m256i low = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *) p), zero);
+	__m256i high = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *) p + 1), zero);
+
+	return ~((uint64_t) (uint32_t) _mm256_movemask_epi8(high) << 32 | (uint32_t) _mm256_movemask_epi8(low));
 #else
 	uint64_t m = 0;
 
@@ -49,8 +54,10 @@ NAME(mask_bytes)(const uint8_t *p)
 #define RANGE_BODY(T, BYTES, SET1, SUB, CMPLE)                                                                         \
 	const T *x = from;                                                                                                 \
 	T low = (T) (r->low ^ r->flip), span = (T) r->span;                                                                \
+	uint8_t flags[64];                                                                                                 \
 	for (int i = 0; i < 64; i++)                                                                                       \
-		m |= (uint64_t) ((T) (x[i] - low) <= span) << i;
+		flags[i] = (T) (x[i] - low) <= span;                                                                           \
+	m = NAME(mask_bytes)(flags);
 #endif
 RANGE(uint8_t, 1, _mm512_set1_epi8, , , _mm512_sub_epi8, _mm512_cmple_epu8_mask)
 RANGE(uint16_t, 2, _mm512_set1_epi16, , , _mm512_sub_epi16, _mm512_cmple_epu16_mask)
@@ -59,10 +66,7 @@ RANGE(uint64_t, 8, _mm512_set1_epi64, , , _mm512_sub_epi64, _mm512_cmple_epu64_m
 #undef RANGE
 #undef RANGE_BODY
 
-/*
- * Bit i: item i differs from its predecessor; before is the predecessor of the group.  In place, the item in front of
- * the group may have been overwritten, so its memory may be read but is not used.
- */
+/* Bit i: item i differs from its predecessor; before is that of the group, whose memory may be overwritten. */
 #ifdef AVX512
 #define DIFFER(T, BYTES, CMPNEQ)                                                                                       \
 	TARGET static uint64_t NAME(mask_differ##BYTES)(const void *from, T before)                                        \
@@ -199,3 +203,5 @@ static const gs_select_loops NAME(select_loops) = {
 
 #undef TARGET
 #undef NAME
+#undef AVX2
+#undef AVX512

@@ -8,9 +8,7 @@
 #include <immintrin.h>
 #endif
 
-/*
- * Packs eight numbers of width bits, each in a byte, next to each other.
- */
+/* Packs eight numbers of width bits, each in a byte, next to each other. */
 static inline uint64_t
 squeeze(uint64_t word, uint32_t width)
 {
@@ -21,9 +19,7 @@ squeeze(uint64_t word, uint32_t width)
 	return (word & ~halves) >> (32 - 4 * width) | (word & halves);
 }
 
-/*
- * Computes the distances of eight characters, each in a byte.  No byte borrows from another.
- */
+/* Computes the distances of eight characters, each in a byte.  No byte borrows from another. */
 static inline uint64_t
 distances(const gs_alphabet *alphabet, int half, const uint8_t *s)
 {
@@ -33,9 +29,7 @@ distances(const gs_alphabet *alphabet, int half, const uint8_t *s)
 	return distance - beyond * alphabet->gap;
 }
 
-/*
- * Computes the leading bits of the distances of a string's next characters, and ORs the distances into seen.
- */
+/* Computes the leading bits of the distances of a string's next characters, and ORs the distances into seen. */
 static inline uint64_t
 distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits, uint64_t *seen)
 {
@@ -67,9 +61,7 @@ distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits, uint
 #include "simd_loops.h"
 #endif
 
-/*
- * Returns the instruction set to use, within the allowed ones: on other processors than x86-64 the compiler's default.
- */
+/* Returns the instruction set to use, of the allowed ones: on other processors than x86-64 the compiler's default. */
 gs_vectors
 gs_vectors_choose(gs_vectors best)
 {
@@ -85,9 +77,7 @@ gs_vectors_choose(gs_vectors best)
 	return GS_NO_VECTORS;
 }
 
-/*
- * Returns the best loops for this processor.
- */
+/* Returns the best loops for this processor. */
 const gs_loops *
 gs_loops_choose(gs_vectors vector)
 {

@@ -1,6 +1,5 @@
 /*
- * simd_loops.h: the loops of simd.c.  Included once per instruction set, with TARGET (an attribute) and NAME defined.
- * Plain C that compilers vectorize; ranges are kept in local variables for that reason.
+ * simd_loops.h: simd.c's loops.  Included once per instruction set, with TARGET (an attribute) and NAME defined.
  */
 
 #define ENCODE_LOOP(type, expression)                                                                                  \
@@ -15,9 +14,7 @@
 		}                                                                                                              \
 	} while (0)
 
-/*
- * Splits 16-byte values into arrays of upper and lower halves, which become separate fields.
- */
+/* Splits 16-byte values into arrays of upper and lower halves, which become separate fields. */
 TARGET static void
 NAME(split)(uint64_t *high, uint64_t *low, const uint64_t *from, size_t n)
 {
@@ -28,9 +25,7 @@ NAME(split)(uint64_t *high, uint64_t *low, const uint64_t *from, size_t n)
 	}
 }
 
-/*
- * Encodes floats: all NaNs become one above infinity, -0 becomes +0, and sign and magnitude become one number.
- */
+/* Encodes floats: all NaNs become one above infinity, -0 becomes +0, and sign and magnitude become one number. */
 TARGET static void
 NAME(encode_f32)(uint32_t *to, const uint32_t *from, size_t n)
 {
@@ -45,9 +40,7 @@ NAME(encode_f32)(uint32_t *to, const uint32_t *from, size_t n)
 	}
 }
 
-/*
- * Encodes doubles likewise.
- */
+/* Encodes doubles likewise. */
 TARGET static void
 NAME(encode_f64)(uint64_t *to, const uint64_t *from, size_t n)
 {
@@ -62,9 +55,7 @@ NAME(encode_f64)(uint64_t *to, const uint64_t *from, size_t n)
 	}
 }
 
-/*
- * Encodes values of any fixed-width type as unsigned numbers.
- */
+/* Encodes values of any fixed-width type as unsigned numbers. */
 TARGET static void
 NAME(encode)(gs_type type, void *to, void *low, const void *from, size_t n)
 {
@@ -93,9 +84,7 @@ NAME(encode)(gs_type type, void *to, void *low, const void *from, size_t n)
 	}
 }
 
-/*
- * Rebases and widens offsets.
- */
+/* Rebases and widens offsets. */
 TARGET static void
 NAME(widen)(uint64_t *to, const uint32_t *from, size_t n, uint64_t base)
 {
@@ -103,9 +92,7 @@ NAME(widen)(uint64_t *to, const uint32_t *from, size_t n, uint64_t base)
 		to[i] = base + from[i];
 }
 
-/*
- * Extends the range of string lengths.
- */
+/* Extends the range of string lengths. */
 TARGET static void
 NAME(lengths)(const uint64_t *offsets, size_t n, gs_lengths *lengths)
 {
@@ -137,9 +124,7 @@ NAME(lengths)(const uint64_t *offsets, size_t n, gs_lengths *lengths)
 		range->varying |= varying;                                                                                     \
 	} while (0)
 
-/*
- * Extends the range of values, which determines how few bits the column needs.
- */
+/* Extends the range of values, which determines how few bits the column needs. */
 TARGET static void
 NAME(range)(size_t width, const void *values, size_t n, gs_range *range)
 {
@@ -164,9 +149,7 @@ NAME(range)(size_t width, const void *values, size_t n, gs_range *range)
 		}                                                                                                              \
 	} while (0)
 
-/*
- * Appends one field's bits to the words.  The shift is split in two because it may be by 64 bits.
- */
+/* Appends one field's bits to the words.  The shift is split in two because it may be by 64 bits. */
 TARGET static void
 NAME(pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint64_t *words)
 {
@@ -183,9 +166,7 @@ NAME(pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint
 		PACK_LOOP(uint8_t);
 }
 
-/*
- * Puts row numbers below the keys, and finds out whether keys ascend or descend.
- */
+/* Puts row numbers below the keys, and finds out whether keys ascend or descend. */
 TARGET static int
 NAME(number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits, uint64_t row)
 {
@@ -201,9 +182,7 @@ NAME(number)(uint64_t *words, const uint64_t *keys, size_t n, uint32_t row_bits,
 	return (falls ? GS_FALLS : 0) | (rises ? GS_RISES : 0);
 }
 
-/*
- * Extracts the row numbers of sorted words.
- */
+/* Extracts the row numbers of sorted words. */
 TARGET static void
 NAME(extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask)
 {
@@ -211,9 +190,7 @@ NAME(extract)(uint32_t *out, const uint64_t *words, size_t n, uint64_t mask)
 		out[i] = (uint32_t) (words[i] & mask);
 }
 
-/*
- * Examines whole blocks, so that single words rarely need a look.
- */
+/* Examines whole blocks, so that single words rarely need a look. */
 TARGET static size_t
 NAME(untied)(const uint64_t *words, size_t n, uint64_t mask)
 {
@@ -233,10 +210,7 @@ NAME(untied)(const uint64_t *words, size_t n, uint64_t mask)
 }
 
 #ifdef VECTORS
-/*
- * Computes the distances of eight characters of each string, four strings at a time.  Two multiplications pack numbers
- * of up to 7 bits.  Returns the number of strings done.
- */
+/* Computes distances of eight characters of four strings at a time, packed by multiplications.  Returns the strings. */
 TARGET static size_t
 NAME(eight)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n, uint32_t bits,
 			uint64_t xor_mask, uint64_t *words, __m256i *seen)
@@ -271,10 +245,7 @@ NAME(eight)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *of
 }
 #endif
 
-/*
- * Appends the leading bits of characters' distances.  With vectors, handles two strings at a time, with sixteen
- * characters each if eight are not enough.
- */
+/* Appends the leading bits of characters' distances, with vectors two strings of up to sixteen at a time. */
 TARGET static bool
 NAME(distances)(const gs_alphabet *alphabet, const uint8_t *heap, const uint64_t *offsets, size_t n, uint32_t bits,
 				uint64_t xor_mask, uint64_t *words)

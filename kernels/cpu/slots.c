@@ -1,8 +1,7 @@
 /*
- * slots.c: balances buckets where leading bits fall unevenly: floats, values of all magnitudes, outliers.
- *
- * The leading bits of a sample are counted in slots.  A slot with many words is divided by further bits; neighbouring
- * slots with few words share a bucket.  Buckets are in order whatever the sample: it affects only their balance.
+ * slots.c: balances buckets where leading bits fall unevenly: floats, values of all magnitudes, outliers.  The leading
+ * bits of a sample are counted in slots.  A slot with many words is divided by further bits; neighbouring slots with
+ * few words share a bucket.  Buckets are in order whatever the sample: it affects only their balance.
  */
 #include "cpu.h"
 
@@ -15,10 +14,7 @@
 #define UNEVEN	 (LOOK / 3 * 2) /* of them in crowded digits: uneven */
 #define FEW_BITS 2	 /* fewer remaining bits are not worth it */
 
-/*
- * Returns the digit width for a partition of n words that differ in some bits, so that buckets have the size that the
- * tuning aims at.
- */
+/* Returns the digit width to partition n words that differ in some bits, for buckets of the tuning's size. */
 uint32_t
 gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
 {
@@ -29,10 +25,7 @@ gs_partition_width(const gs_cpu_tuning *tuning, uint64_t n, uint32_t bits)
 	return width < bits ? width : bits;
 }
 
-/*
- * Returns true if a few digits hold most of the words, which would need another partition, and further bits divide
- * these.
- */
+/* Returns true if a few digits hold most words, which further bits divide, to save another partition. */
 bool
 gs_uneven(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width)
 {
@@ -65,9 +58,8 @@ gs_uneven(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t
 }
 
 /*
- * Makes slots for words that differ in bits [low, high), for about 2^width buckets, and returns the number of buckets.
- * A word's slot is given by its bits from *shift on.  highs: for each bucket, the bit (at most high) from which on its
- * words agree.
+ * Makes slots for words that differ in bits [low, high), for about 2^width buckets; returns the buckets.  Bits from
+ * *shift on are a word's slot.  highs: for each bucket, the bit (at most high) from which on its words agree.
  */
 uint32_t
 gs_slots_make(const uint64_t *words, size_t n, uint32_t high, uint32_t low, uint32_t width, uint64_t *slots,

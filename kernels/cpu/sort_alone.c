@@ -1,10 +1,7 @@
 /*
- * sort_alone.c: gs_sort of whole keys without values on the CPU.
- *
- * Equal integers are identical, and so are equal floats without -0 and with one NaN.  Such keys can be rebuilt from
- * order-preserving codes.  One read finds the range of the codes.  Few distinct codes are counted, and the keys written
- * out by count.  Otherwise codes are sorted relative to the least one, as 32-bit numbers if the range fits, as words if
- * not.
+ * sort_alone.c: gs_sort of whole keys without values on the CPU.  Equal integers are identical, and so are equal floats
+ * without -0 and with one NaN.  Such keys can be rebuilt from order-preserving codes.  Few distinct codes are counted.
+ * Otherwise codes are sorted relative to the least one, as 32-bit numbers if the range fits, as words if not.
  */
 #include "cpu.h"
 #include "../scan.h"
@@ -24,9 +21,7 @@ typedef struct alone_sort
 	uint64_t least, range; /* least code, and range of all codes */
 } alone_sort;
 
-/*
- * Returns the mask that makes a double order-preserving: all bits if negative, otherwise the sign.
- */
+/* Returns the mask that makes a double order-preserving: all bits if negative, otherwise the sign. */
 static inline uint64_t
 float_flip64(uint64_t x)
 {
@@ -40,9 +35,7 @@ float_flip32(uint32_t x)
 	return (uint32_t) ((int32_t) x >> 31) | (uint32_t) 1 << 31;
 }
 
-/*
- * Computes order-preserving codes from which the keys can be rebuilt.
- */
+/* Computes order-preserving codes from which the keys can be rebuilt. */
 static void
 codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
 {
@@ -79,9 +72,7 @@ codes_of(const alone_sort *s, uint64_t row, size_t n, uint64_t *codes)
 	}
 }
 
-/*
- * Rebuilds a key from its code.
- */
+/* Rebuilds a key from its code. */
 static inline uint64_t
 key_of(const alone_sort *s, uint64_t code)
 {
@@ -101,9 +92,7 @@ key_of(const alone_sort *s, uint64_t code)
 	}
 }
 
-/*
- * Returns true if some floats may equal others with different bits: a -0, or a NaN other than the canonical one.
- */
+/* Returns true if some floats may equal others with different bits: a -0, or a NaN other than the canonical one. */
 static bool
 some_alike(const alone_sort *s, uint64_t row, size_t n)
 {
@@ -120,9 +109,7 @@ some_alike(const alone_sort *s, uint64_t row, size_t n)
 	return alike;
 }
 
-/*
- * Finds the range of all codes.  Sets *good to false if keys cannot be rebuilt from them.
- */
+/* Finds the range of all codes.  Sets *good to false if keys cannot be rebuilt from them. */
 static gs_status
 find_range(alone_sort *s, bool *good)
 {
@@ -148,11 +135,7 @@ find_range(alone_sort *s, bool *good)
 	return GS_OK;
 }
 
-/* ---------------------------------------------------------------- counted */
-
-/*
- * Sorts by counting.  counts has room for LANES counters per code.
- */
+/* Sorts by counting.  counts has room for LANES counters per code. */
 static gs_status
 sort_by_counting(const alone_sort *s, uint32_t *counts)
 {
@@ -185,11 +168,7 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
 	return GS_OK;
 }
 
-/* ---------------------------------------------------------------- sorted */
-
-/*
- * Writes keys of sorted codes relative to the least one.
- */
+/* Writes keys of sorted codes relative to the least one. */
 #define WRITE_KEYS(T, numbers)                                                                                         \
 	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)                                                              \
 	{                                                                                                                  \
@@ -200,9 +179,7 @@ sort_by_counting(const alone_sort *s, uint32_t *counts)
 		GS_TRY(gs_work_add(&s->cpu->work, end - row));                                                                 \
 	}
 
-/*
- * Sorts 32-bit codes in temp: 4-byte integers directly, others relative to the least code.
- */
+/* Sorts 32-bit codes in temp: 4-byte integers directly, others relative to the least code. */
 static gs_status
 sort_as_u32(const alone_sort *s, uint32_t *temp)
 {
@@ -229,9 +206,7 @@ sort_as_u32(const alone_sort *s, uint32_t *temp)
 	return GS_OK;
 }
 
-/*
- * Sorts words by the bits in which they can differ.  temp: two arrays and the sorter's scratch.
- */
+/* Sorts words by the bits in which they can differ.  temp: two arrays and the sorter's scratch. */
 static gs_status
 sort_as_words(const alone_sort *s, uint64_t *temp)
 {
@@ -257,10 +232,7 @@ sort_as_words(const alone_sort *s, uint64_t *temp)
 	return GS_OK;
 }
 
-/*
- * Sorts whole keys that their codes represent.  *done: false, with nothing done, if codes lose bits.  temp as for
- * gs_cpu_sort_keys.
- */
+/* Sorts whole keys by their codes; *done: false, with nothing done, if these lose bits.  temp: see gs_cpu_sort_keys. */
 gs_status
 gs_sort_alone(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request *r, void *temp, bool *done)
 {

@@ -1,6 +1,5 @@
 /*
- * sort_keys.c: gs_sort on the CPU.  sort_alone.c sorts keys without values; integers and values of 4 bytes are sorted
- * as combined words; sort_pairs.c sorts everything else.  Ordered keys are copied.
+ * sort_keys.c: gs_sort on the CPU: integers with values of 4 bytes as words, else sort_alone.c or sort_pairs.c.
  */
 #include "cpu.h"
 #include "../scan.h"
@@ -27,9 +26,7 @@ gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, 
 	return words > pairs ? words : pairs;
 }
 
-/*
- * Computes the codes of keys: the sort bits as order-preserving numbers.
- */
+/* Computes the codes of keys: the sort bits as order-preserving numbers. */
 void
 gs_key_codes(const gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys, size_t n, uint64_t *codes)
 {
@@ -41,9 +38,7 @@ gs_key_codes(const gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys
 		codes[i] = ((narrow ? small[i] : codes[i]) ^ bits->xor_mask) >> bits->begin & bits->mask;
 }
 
-/*
- * Sorts 4-byte integers with 4-byte values, each pair as one word.
- */
+/* Sorts 4-byte integers with 4-byte values, each pair as one word. */
 static gs_status
 sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request *r, void *temp)
 {
@@ -71,9 +66,7 @@ sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_r
 	return gs_work_add(&cpu->work, n);
 }
 
-/*
- * Tests whether keys are in order, stopping at the first that is not.
- */
+/* Tests whether keys are in order, stopping at the first that is not. */
 static gs_status
 look_at_order(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request *r, bool *rising)
 {
@@ -96,9 +89,7 @@ look_at_order(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request
 	return GS_OK;
 }
 
-/*
- * Copies an array.
- */
+/* Copies an array. */
 gs_status
 gs_copy_array(gs_work *work, const void *from, void *to, size_t bytes)
 {

@@ -1,10 +1,7 @@
 /*
- * sort_pairs.c: gs_sort of keys with values, and of keys whose bits a code would lose (floats, bit ranges).
- *
- * Large inputs are partitioned by their most significant digit, keys and values in separate arrays, until a bucket fits
- * the cache.  There radix.c sorts words of leading key bits above the position in the bucket, and keys and values are
- * moved to their final place.  Random writes therefore stay in the cache; memory is read and written sequentially,
- * twice per partition.
+ * sort_pairs.c: gs_sort of keys with values, and of keys whose bits a code would lose (floats, bit ranges).  Large
+ * inputs are partitioned by their most significant digit until a bucket fits the cache.  There radix.c sorts words of
+ * leading key bits above the position, and keys and values are moved to their place.  Random writes stay in the cache.
  */
 #include "cpu.h"
 
@@ -25,10 +22,7 @@ typedef struct gs_stream
 	uint32_t ends[BUCKETS];	  /* where the next item goes */
 } gs_stream;
 
-/*
- * Memory of a sort: streams and counters for one partition at a time, bucket ends per level, words for the in-cache
- * sort.
- */
+/* Memory of a sort: streams and counters of a partition, bucket ends by level, words for the in-cache sort. */
 typedef struct scratch
 {
 	gs_stream keys, values;
@@ -55,9 +49,7 @@ typedef struct pairs_sort
 
 /* ---------------------------------------------------------------- in the cache */
 
-/*
- * Sorts groups of equal words by the drop lowest bits, for which the words had no room.
- */
+/* Sorts groups of equal words by the drop lowest bits, for which the words had no room. */
 static gs_status
 sort_ties(pairs_sort *s, place from, size_t n, uint32_t row_bits, uint32_t drop)
 {
@@ -83,9 +75,7 @@ sort_ties(pairs_sort *s, place from, size_t n, uint32_t row_bits, uint32_t drop)
 	return GS_OK;
 }
 
-/*
- * Returns true if some words differ only in their lowest bits.
- */
+/* Returns true if some words differ only in their lowest bits. */
 static bool
 some_equal(const uint64_t *words, size_t n, uint32_t row_bits)
 {
@@ -100,9 +90,7 @@ some_equal(const uint64_t *words, size_t n, uint32_t row_bits)
 	for (size_t i = 0; i < n; i++)                                                                                     \
 		((T *) to)[i] = ((const T *) from)[words[i] & rows];
 
-/*
- * to[i] = from[row of word i].
- */
+/* to[i] = from[row of word i]. */
 static void
 fetch(size_t width, const uint64_t *words, size_t n, uint64_t rows, const void *from, void *to)
 {
@@ -112,9 +100,7 @@ fetch(size_t width, const uint64_t *words, size_t n, uint64_t rows, const void *
 		FETCH(uint64_t)
 }
 
-/*
- * Sorts items that fit the cache by the lowest high bits of their codes.
- */
+/* Sorts items that fit the cache by the lowest high bits of their codes. */
 static gs_status
 sort_cached(pairs_sort *s, place from, place to, size_t n, uint32_t high)
 {
@@ -141,9 +127,7 @@ sort_cached(pairs_sort *s, place from, place to, size_t n, uint32_t high)
 
 /* ---------------------------------------------------------------- partitions */
 
-/*
- * Computes the digits of keys.
- */
+/* Computes the digits of keys. */
 static void
 digits_of(const pairs_sort *s, const char *keys, size_t n, uint32_t shift, uint32_t width, uint16_t *digits)
 {
@@ -154,10 +138,7 @@ digits_of(const pairs_sort *s, const char *keys, size_t n, uint32_t shift, uint3
 		digits[i] = (uint16_t) (codes[i] >> shift & mask);
 }
 
-/*
- * Counts digits and sets where each bucket begins.  *single: all items are in one.  Separate counters per lane keep
- * equal neighbours from stalling each other.
- */
+/* Counts digits and bucket starts.  *single: all in one.  Counters per lane keep equal neighbours from stalling. */
 static gs_status
 count_digits(pairs_sort *s, place from, size_t n, uint32_t shift, uint32_t width, uint32_t *begins, bool *single)
 {
@@ -190,9 +171,7 @@ count_digits(pairs_sort *s, place from, size_t n, uint32_t shift, uint32_t width
 	return GS_OK;
 }
 
-/*
- * Returns the highest sort bit in which keys differ, plus one; 0 if there is none.
- */
+/* Returns the highest sort bit in which keys differ, plus one; 0 if there is none. */
 static gs_status
 differing_bits(pairs_sort *s, place from, size_t n, uint32_t high, uint32_t *bits)
 {
@@ -212,9 +191,7 @@ differing_bits(pairs_sort *s, place from, size_t n, uint32_t high, uint32_t *bit
 	return GS_OK;
 }
 
-/*
- * Stores a full line of a bucket past the cache, as it is not read before the partition is complete.
- */
+/* Stores a full line of a bucket past the cache, as it is not read before the partition is complete. */
 static inline void
 store_line(void *to, const void *line)
 {
@@ -243,9 +220,7 @@ typedef struct move
 	bool lines;
 } move;
 
-/*
- * Starts to move an array.
- */
+/* Starts to move an array. */
 static move
 begin_move(gs_stream *stream, size_t width, const char *from, char *to, size_t n, uint32_t digit,
 		   const uint32_t *begins)
@@ -276,9 +251,7 @@ move_block(const move *m, size_t row, const uint16_t *digits, size_t n)
 		scatter_plainly_8(m->stream, digits, n, from, to);
 }
 
-/*
- * Writes out the partially filled buffers.
- */
+/* Writes out the partially filled buffers. */
 static void
 end_move(const move *m, uint32_t digit)
 {
@@ -296,9 +269,7 @@ end_move(const move *m, uint32_t digit)
 #endif
 }
 
-/*
- * Moves items to their buckets.  begins has the buckets' starts on entry, their ends on return.
- */
+/* Moves items to their buckets.  begins has the buckets' starts on entry, their ends on return. */
 static gs_status
 scatter(pairs_sort *s, place from, place to, size_t n, uint32_t shift, uint32_t width, uint32_t *begins)
 {
@@ -326,9 +297,7 @@ scatter(pairs_sort *s, place from, place to, size_t n, uint32_t shift, uint32_t 
 	return GS_OK;
 }
 
-/*
- * Returns the place, from item begin on, of items that were partitioned depth times.
- */
+/* Returns the place, from item begin on, of items that were partitioned depth times. */
 static place
 place_at(const pairs_sort *s, uint32_t depth, size_t begin)
 {
@@ -337,9 +306,7 @@ place_at(const pairs_sort *s, uint32_t depth, size_t begin)
 	return (place){p.keys + begin * s->width, s->value_width > 0 ? p.values + begin * s->value_width : NULL};
 }
 
-/*
- * Copies items to the place of the result.
- */
+/* Copies items to the place of the result. */
 static gs_status
 copy_to_result(pairs_sort *s, place from, size_t begin, size_t n)
 {
@@ -351,10 +318,7 @@ copy_to_result(pairs_sort *s, place from, size_t begin, size_t n)
 	return gs_copy_array(&s->cpu->work, from.values, to.values, n * s->value_width);
 }
 
-/*
- * Counts the leading digit of the *high bits in which keys differ, and sets *high to the bits below it.  0: all keys
- * are equal.
- */
+/* Counts the leading digit of *high bits in which keys differ, and leaves in *high the bits below; 0: all are equal. */
 static gs_status
 leading_digit(pairs_sort *s, place from, size_t n, uint32_t *high, uint32_t *begins)
 {
@@ -369,9 +333,7 @@ leading_digit(pairs_sort *s, place from, size_t n, uint32_t *high, uint32_t *beg
 	return GS_OK;
 }
 
-/*
- * Sorts items that were partitioned depth times by the lowest high bits of their codes.
- */
+/* Sorts items that were partitioned depth times by the lowest high bits of their codes. */
 static gs_status
 sort_range(pairs_sort *s, size_t begin, size_t n, uint32_t high, uint32_t depth)
 {
@@ -416,9 +378,7 @@ gs_sort_pairs_temp(const gs_cpu_tuning *tuning, size_t width, size_t value_width
 	return n == cached ? words : words + sizeof(scratch) + array_bytes(n, width) + array_bytes(n, value_width);
 }
 
-/*
- * Sorts keys with values, or by ranges of bits.  Partitions by leading digits until parts fit the cache.
- */
+/* Sorts keys with values, or by ranges of bits.  Partitions by leading digits until parts fit the cache. */
 gs_status
 gs_sort_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, uint32_t nbits, const gs_sort_request *r, void *temp)
 {

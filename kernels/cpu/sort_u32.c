@@ -1,7 +1,6 @@
 /*
- * sort_u32.c: gs_sort of whole 4-byte integers without values, by digits of 8 bits, least significant first.  With only
- * four digits, words of twice the width would cost more than they save.  Large inputs are partitioned by their leading
- * digit first, so that the other passes stay in the cache.  Digits that all keys share are skipped.
+ * sort_u32.c: gs_sort of whole 4-byte integers without values, by digits of 8 bits, least significant first.  Large
+ * inputs are partitioned by their leading digit first, so that the other passes stay in the cache.
  */
 #include "cpu.h"
 
@@ -19,9 +18,7 @@ typedef struct u32_sort
 	uint32_t *temp, *out;
 } u32_sort;
 
-/*
- * Counts the lowest digits in one read.
- */
+/* Counts the lowest digits in one read. */
 static gs_status
 count_digits(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t digits, uint32_t (*counts)[256])
 {
@@ -44,9 +41,7 @@ count_digits(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t digits,
 	return GS_OK;
 }
 
-/*
- * Turns counts into positions, in the order that xor_mask gives, and scatters the keys.
- */
+/* Turns counts into positions, in the order that xor_mask gives, and scatters the keys. */
 static gs_status
 move_keys(const u32_sort *s, const uint32_t *from, uint32_t *to, size_t n, uint32_t shift, uint32_t *counts)
 {
@@ -73,9 +68,7 @@ move_keys(const u32_sort *s, const uint32_t *from, uint32_t *to, size_t n, uint3
 	return GS_OK;
 }
 
-/*
- * Sorts keys by their lower digits.  The input may be anywhere but in out, where the result goes from begin on.
- */
+/* Sorts keys by their lower digits.  The input may be anywhere but in out, where the result goes from begin on. */
 static gs_status
 sort_digits(const u32_sort *s, const uint32_t *from, size_t begin, size_t n, uint32_t digits)
 {
@@ -96,10 +89,7 @@ sort_digits(const u32_sort *s, const uint32_t *from, size_t begin, size_t n, uin
 	return from == out ? GS_OK : gs_copy_array(s->work, from, out, n * sizeof(*out));
 }
 
-/*
- * Partitions keys by their leading digit into temp.  *ends: where each bucket ends, in key order.  Moves nothing if all
- * keys are in one bucket.
- */
+/* Partitions keys by their leading digit into temp.  *ends: the buckets', in order.  Moves nothing if there is one. */
 static gs_status
 partition(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t *ends, bool *single)
 {
@@ -122,10 +112,7 @@ partition(const u32_sort *s, const uint32_t *keys, size_t n, uint32_t *ends, boo
 	return GS_OK;
 }
 
-/*
- * Sorts keys as numbers in order after XOR with xor_mask.  temp has room for all keys.  Partitions from partition_rows
- * keys on.
- */
+/* Sorts keys in order after XOR with xor_mask, with temp for all, partitioning from partition_rows keys on. */
 gs_status
 gs_sort_u32(gs_work *work, size_t partition_rows, uint32_t xor_mask, const uint32_t *keys, uint32_t *out, size_t n,
 			void *temp)

@@ -97,6 +97,7 @@ sum_wide(const gs_held_wide *values, uint32_t n, gs_wide *sum)
 	return !bad;
 }
 
+/* Returns the least or greatest of them. */
 static gs_wide
 extreme_wide(const gs_held_wide *values, uint32_t n, bool greatest)
 {
@@ -254,6 +255,7 @@ reduce_span(gs_steps_plan *plan, gs_work *work, const gs_span *span, const gs_he
 	return GS_OK;
 }
 
+/* Implements gs_reduce_rows. */
 gs_status
 gs_cpu_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps, gs_reduced *out, void *temp)
 {
@@ -275,6 +277,7 @@ gs_cpu_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *
 	return GS_OK;
 }
 
+/* Implements gs_reduce_temp_bytes: the memory depends on the list alone. */
 size_t
 gs_cpu_reduce_rows_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps)
 {

@@ -1,6 +1,6 @@
 /*
- * steps.h: lists of steps on the CPU: a plan made of the list, then blocks of rows: a mask of those that pass the filter,
- * the values of each expression one behind another, and the reduction of these.
+ * steps.h: lists of steps on the CPU: a plan made of the list, then blocks of rows: a mask of those that pass the
+ * filter, the values of each expression one behind another, and the reduction of these.
  */
 #ifndef GS_CPU_STEPS_H
 #define GS_CPU_STEPS_H
@@ -16,8 +16,8 @@
 typedef gs_wide gs_held_wide __attribute__((aligned(8)));
 
 /*
- * A range of keys.  The key of a value orders it within 64 bits: an integer itself, GS_U64 and the order of doubles with
- * the highest bit inverted.
+ * A range of keys.  The key of a value orders it within 64 bits: an integer itself, GS_U64 and the order of doubles
+ * with the highest bit inverted.
  */
 typedef struct gs_key_range
 {

@@ -32,24 +32,30 @@ group_of(const gs_steps_plan *plan, gs_type type, const char *from, uint32_t n, 
 	return room;
 }
 
-/* Returns the key of a value that group_of has returned. */
-static int64_t
-key_at(gs_type type, const void *group, uint32_t i)
+/* Computes the keys of values that group_of has returned. */
+static void
+keys_of(const gs_steps_plan *plan, gs_type type, const void *group, uint32_t n, int64_t *keys)
 {
-	if (type == GS_U64 || gs_type_is_float(type))
-		return (int64_t) (((const uint64_t *) group)[i] ^ TOP_BIT);
-	return (int64_t) gs_column_scalar(type, group, i).integer;
+	uint64_t flip = type == GS_I64 ? 0 : TOP_BIT;
+
+	if (gs_width_of(type) < 8 && type != GS_F32)
+		plan->reduce->widen(type, group, n, keys);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			keys[i] = (int64_t) (((const uint64_t *) group)[i] ^ flip);
 }
 
 /* Looks keys up in the ranges: finds the last one that begins at or below the key. */
 static uint64_t
-look_up(const gs_term_plan *t, const void *group, uint32_t n)
+look_up(const gs_steps_plan *plan, const gs_term_plan *t, const void *group, uint32_t n)
 {
+	int64_t keys[64];
 	uint64_t bits = 0;
 
+	keys_of(plan, t->type, group, n, keys);
 	for (uint32_t i = 0; i < n; i++)
 	{
-		int64_t key = key_at(t->type, group, i);
+		int64_t key = keys[i];
 		const gs_key_range *range = t->ranges;
 
 		for (uint32_t left = t->nranges; left > 1;)
@@ -74,7 +80,7 @@ in_ranges(const gs_steps_plan *plan, const gs_term_plan *t, const char *from, ui
 	int width = ordered ? 3 : gs_log_width(t->type);
 
 	if (t->nranges > MOST_RANGES)
-		return look_up(t, group, n);
+		return look_up(plan, t, group, n);
 	for (uint32_t i = 0; i < t->nranges; i++)
 	{
 		uint64_t low = (uint64_t) t->ranges[i].low ^ (ordered || t->type == GS_U64 ? TOP_BIT : 0);

@@ -20,6 +20,7 @@
 #include "steps_loops.h"
 #endif
 
+/* Returns the loops for this processor, within the allowed instruction sets. */
 const gs_step_loops *
 gs_step_loops_choose(gs_vectors vector)
 {

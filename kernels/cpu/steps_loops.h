@@ -1,6 +1,6 @@
 /*
- * steps_loops.h: reductions and arithmetic over arrays.  Included by steps_loops.c once per instruction set, with TARGET
- * (an attribute) and NAME defined.  Plain C that compilers vectorize.
+ * steps_loops.h: reductions and arithmetic over arrays.  Included by steps_loops.c once per instruction set, with
+ * TARGET (an attribute) and NAME defined.  Plain C that compilers vectorize.
  */
 
 /* The sum of integers of at most 32 bits: at most GS_PLAIN_ROWS of them. */
@@ -30,6 +30,7 @@ NAME(sum_halves)(const uint64_t *x, size_t n, uint64_t flip)
 	return ((gs_wide) high << 32) + low;
 }
 
+/* The sum of integers of any type up to 64 bits. */
 TARGET static gs_wide
 NAME(sum)(gs_type type, const void *values, size_t n)
 {
@@ -52,6 +53,7 @@ NAME(sum)(gs_type type, const void *values, size_t n)
 	}
 }
 
+/* The sum of doubles, in LANES sums that vectors hold. */
 TARGET static double
 NAME(sum_real)(const double *x, size_t n)
 {
@@ -82,6 +84,7 @@ NAME(sum_real)(const double *x, size_t n)
 		return most;                                                                                                   \
 	} while (0)
 
+/* The least or greatest of integers of any type up to 64 bits. */
 TARGET static gs_wide
 NAME(extreme)(gs_type type, const void *values, size_t n, bool greatest)
 {
@@ -104,7 +107,7 @@ NAME(extreme)(gs_type type, const void *values, size_t n, bool greatest)
 	}
 }
 
-/* Zeros: bit 0 for +0, bit 1 for -0. */
+/* The least or greatest of doubles, in their order without equal zeros.  *zeros: bit 0 for +0, bit 1 for -0. */
 TARGET static uint64_t
 NAME(extreme_real)(const uint64_t *x, size_t n, bool greatest, uint32_t *zeros)
 {
@@ -135,6 +138,7 @@ NAME(extreme_real)(const uint64_t *x, size_t n, bool greatest, uint32_t *zeros)
 			out[i] = (TO) x[i];                                                                                        \
 	} while (0)
 
+/* Widens integers of up to 32 bits to 64, and floats to doubles. */
 TARGET static void
 NAME(widen)(gs_type type, const void *values, size_t n, void *to)
 {

@@ -12,6 +12,7 @@ typedef struct arena
 	size_t used;
 } arena;
 
+/* Hands out the next piece. */
 static void *
 take(arena *a, size_t bytes)
 {

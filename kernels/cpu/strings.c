@@ -1,11 +1,8 @@
 /*
- * strings.c: the bits that steps take from strings.
- *
- * By default a character takes eight bits, and the number of characters three more.  With enough rows, an alphabet is
- * worth its cost: the characters found at each of the next positions are numbered, so that few distinct characters take
- * few bits, a constant position takes none, and the end of the string is number 0.  Numbers are looked up character by
- * character.  If all strings are long enough and a sample promises that it separates most of them, characters are
- * encoded as distances from the least one of their position, eight at a time.
+ * strings.c: the bits that steps take from strings.  By default a character takes eight bits, and the number of
+ * characters three more.  With enough rows an alphabet pays: the characters of each of the next positions are numbered,
+ * the end of the string is 0.  They are looked up one by one. If all strings are long enough and a sample promises that
+ * it separates most, characters are encoded as distances from the least one of their position, eight at a time.
  */
 #include "cpu.h"
 
@@ -18,9 +15,7 @@
 #define MORE_BITS 3				   /* more bits of characters than of row numbers: one row in eight is tied */
 #define MANY_MORE_BITS 8		   /* one row in 256 is tied */
 
-/*
- * Marks the characters of one string at an alphabet's positions, and where it ends.
- */
+/* Marks the characters of one string at an alphabet's positions, and where it ends. */
 static inline void
 mark_string(gs_alphabet *alphabet, const uint8_t *s, uint64_t length)
 {
@@ -33,9 +28,7 @@ mark_string(gs_alphabet *alphabet, const uint8_t *s, uint64_t length)
 	alphabet->longest = length > alphabet->longest ? length : alphabet->longest;
 }
 
-/*
- * Numbers the marked characters of each position.  The end, where there is one, is number 0 from there on.
- */
+/* Numbers the marked characters of each position.  The end, where there is one, is number 0 from there on. */
 static void
 number_characters(gs_alphabet *alphabet)
 {
@@ -63,9 +56,7 @@ typedef struct positions
 	uint32_t begin, gap;	   /* longest range of characters that the sample skips */
 } positions;
 
-/*
- * Examines the characters of a sample of strings, and finds a gap.
- */
+/* Examines the characters of a sample of strings, and finds a gap. */
 static void
 sample_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, uint32_t chars)
 {
@@ -92,9 +83,7 @@ sample_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, uin
 	}
 }
 
-/*
- * Extends the statistics by some strings.
- */
+/* Extends the statistics by some strings. */
 static void
 extend_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, size_t n)
 {
@@ -127,10 +116,7 @@ extend_positions(positions *p, const uint8_t *heap, const uint64_t *offsets, siz
 #endif
 }
 
-/*
- * Examines the given strings, or those of all rows if offsets of none are given.  Behind the end of a string lie
- * others, or the padding.
- */
+/* Examines these strings, or all without offsets.  Behind a string's end lie others, or the padding. */
 static gs_status
 find_positions(const gs_key *key, const gs_field *field, const uint64_t *some, positions *p)
 {
@@ -151,18 +137,14 @@ find_positions(const gs_key *key, const gs_field *field, const uint64_t *some, p
 	return GS_OK;
 }
 
-/*
- * Returns true if a position has characters on both sides of the gap.
- */
+/* Returns true if a position has characters on both sides of the gap. */
 static bool
 spans_gap(const positions *p, uint32_t at)
 {
 	return p->least[at] < p->begin && p->most[at] > p->begin;
 }
 
-/*
- * Returns the bits of the distances at the first chars positions, with the gap left out if requested.
- */
+/* Returns the bits of the distances at the first chars positions, with the gap left out if requested. */
 static uint32_t
 distance_bits(const positions *p, uint32_t chars, uint32_t gap)
 {
@@ -182,9 +164,7 @@ distance_bits(const positions *p, uint32_t chars, uint32_t gap)
 	return gs_bits(range);
 }
 
-/*
- * Returns true if distances of width bits separate rows with more bits to spare, judging by a sample's characters.
- */
+/* Returns true if distances of width bits separate rows with more bits to spare, judging by a sample's characters. */
 static bool
 enough_characters(const positions *p, uint32_t chars, uint32_t width, uint32_t row_bits, uint32_t more)
 {
@@ -203,10 +183,7 @@ enough_characters(const positions *p, uint32_t chars, uint32_t width, uint32_t r
 	return told >= 4 * (row_bits + more);
 }
 
-/*
- * Chooses the bits of a distance, 0 if distances would not separate rows, and whether to leave out the gap, which does
- * not pay where rows are easily separated.
- */
+/* Chooses a distance's bits, 0 if these separate no rows, and whether to leave out the gap, for which many must tie. */
 static void
 choose_width(gs_alphabet *alphabet, const positions *p, uint32_t row_bits)
 {
@@ -219,9 +196,7 @@ choose_width(gs_alphabet *alphabet, const positions *p, uint32_t row_bits)
 		alphabet->width = 0;
 }
 
-/*
- * Returns true if every character outside the sample yields a distance that is too long.  A sample is then enough.
- */
+/* Returns true if every character outside the sample yields a distance that is too long.  A sample is then enough. */
 static bool
 others_noticed(const gs_alphabet *alphabet, const positions *p)
 {
@@ -232,10 +207,7 @@ others_noticed(const gs_alphabet *alphabet, const positions *p)
 	return alphabet->gap == 0 && (most <= 128 || alphabet->width == 8);
 }
 
-/*
- * Makes an alphabet of distances if all strings are long enough.  guess: from a sample, if other characters will be
- * detected.
- */
+/* Makes an alphabet of distances, if all strings are long enough; guess: from a sample, others are detected. */
 static gs_status
 make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, uint32_t row_bits, bool guess)
 {
@@ -267,9 +239,7 @@ make_distances(gs_alphabet *alphabet, const gs_key *key, const gs_field *field, 
 	return GS_OK;
 }
 
-/*
- * Makes the alphabet of all rows after the common prefix of a column's strings.
- */
+/* Makes the alphabet of all rows after the common prefix of a column's strings. */
 gs_status
 gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32_t row_bits, bool guess)
 {
@@ -294,9 +264,7 @@ gs_alphabet_of_rows(gs_alphabet *alphabet, const gs_key *key, uint32_t f, uint32
 	return GS_OK;
 }
 
-/*
- * Makes the alphabet of a group of rows from a place of the key on.
- */
+/* Makes the alphabet of a group of rows from a place of the key on. */
 gs_status
 gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_place place, const uint64_t *words, size_t n,
 					 uint32_t row_bits)
@@ -326,9 +294,7 @@ gs_alphabet_of_group(gs_alphabet *alphabet, const gs_key *key, gs_place place, c
 	return GS_OK;
 }
 
-/*
- * Returns up to seven characters, most significant first, and their number.
- */
+/* Returns up to seven characters, most significant first, and their number. */
 static inline uint64_t
 plain_code(const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
 {
@@ -344,9 +310,7 @@ plain_code(const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
 	return word >> (64 - 8 * chars) << 3 | (left < chars ? left : chars);
 }
 
-/*
- * Returns the next characters, by their numbers in the alphabet.
- */
+/* Returns the next characters, by their numbers in the alphabet. */
 static inline uint64_t
 alphabet_code(const gs_alphabet *alphabet, const uint8_t *s, uint64_t length, uint64_t depth, uint32_t chars)
 {
@@ -361,9 +325,7 @@ alphabet_code(const gs_alphabet *alphabet, const uint8_t *s, uint64_t length, ui
 	return code;
 }
 
-/*
- * Returns a row's bits of a part.
- */
+/* Returns a row's bits of a part. */
 static inline uint64_t
 part_code(const gs_part *part, uint64_t row)
 {
@@ -377,9 +339,7 @@ part_code(const gs_part *part, uint64_t row)
 	return part->field->column->spec.desc ? code ^ gs_mask(part->pack.bits) : code;
 }
 
-/*
- * Appends a string part to the words of consecutive rows.  Returns false if the alphabet lacks a character.
- */
+/* Appends a string part to the words of consecutive rows.  Returns false if the alphabet lacks a character. */
 bool
 gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t n, uint64_t *words)
 {
@@ -395,9 +355,7 @@ gs_string_rows(const gs_loops *loops, const gs_part *part, uint64_t row, size_t 
 	return true;
 }
 
-/*
- * Appends a string part to the words of scattered rows.
- */
+/* Appends a string part to the words of scattered rows. */
 void
 gs_string_gather(const gs_part *part, const uint32_t *rows, size_t n, uint64_t *words)
 {

@@ -1,10 +1,8 @@
 /*
- * topk.c: the first k rows of an order.
- *
- * Words are made block by block, leading key bits above the row number, and kept if they do not exceed a bound.  When
- * the buffer is full, only the k least stay and the bound falls.  If words do not hold the complete key, words that tie
- * with the bound stay as well, and ties are refined at the end as in a full sort.  A full sort is made if k is a large
- * part of the rows, or if leading bits leave too many rows in doubt.
+ * topk.c: the first k rows of an order.  Words, leading key bits above the row number, are kept block by block up to a
+ * bound.  When the buffer is full, only the k least stay and the bound falls.  If words do not hold the complete key,
+ * words that tie with the bound stay, and are refined at the end.  A full sort is made if k is large, or if leading
+ * bits leave too many rows in doubt.
  */
 #include "cpu.h"
 
@@ -36,9 +34,7 @@ gs_cpu_top_k_temp(gs_engine *engine, const gs_column *columns, uint32_t ncolumns
 	return words_bytes(rows) + 2 * words_bytes(rows + GS_ALIGN) + gs_sorter_bytes(rows, tuning) + GS_ALIGN;
 }
 
-/*
- * Moves the k least of n distinct words to the front.
- */
+/* Moves the k least of n distinct words to the front. */
 static gs_status
 least(gs_work *work, uint64_t *words, uint64_t n, uint64_t k)
 {
@@ -79,9 +75,7 @@ least(gs_work *work, uint64_t *words, uint64_t n, uint64_t k)
 	return GS_OK;
 }
 
-/*
- * Returns true if finding the first k rows without a full sort is possible and pays.
- */
+/* Returns true if finding the first k rows without a full sort is possible and pays. */
 bool
 gs_order_first_pays(const gs_order *order, uint64_t k)
 {
@@ -97,9 +91,7 @@ gs_order_first_bytes(const gs_order *order, uint64_t k)
 	return 2 * words_bytes(room) + gs_sorter_bytes(room, order->sorter.tuning);
 }
 
-/*
- * Keeps the k least of n words, then those whose leading bits tie with the greatest of them, which becomes *bound.
- */
+/* Keeps the k least of n words, then those whose leading bits tie with the greatest of them, which becomes *bound. */
 static gs_status
 leave_least(const gs_order *order, uint64_t *words, uint64_t k, uint64_t *n, uint64_t *bound)
 {
@@ -122,10 +114,7 @@ leave_least(const gs_order *order, uint64_t *words, uint64_t k, uint64_t *n, uin
 	return gs_work_add(order->work, *n);
 }
 
-/*
- * Keeps the words of rows that may be among the first k.  *n: 0 if there are too many, or if the alphabet lacks a
- * character.
- */
+/* Keeps the words of rows that may be first.  *n: 0 if there are too many, or the alphabet lacks a character. */
 static gs_status
 keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
 {
@@ -165,10 +154,7 @@ keep_first(const gs_order *order, uint64_t k, uint64_t *kept, uint64_t *n)
 	return leave_least(order, kept, k, n, &bound);
 }
 
-/*
- * Finds the first k rows of an order that has been started.  *done: false, with nothing done, if that takes a full
- * sort.  temp is aligned to a cache line.
- */
+/* Finds the first k rows of an order; *done: false if that takes a full sort.  temp is aligned to a cache line. */
 gs_status
 gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp, bool *done)
 {
@@ -192,9 +178,7 @@ gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp, boo
 	return GS_OK;
 }
 
-/*
- * Sorts all rows and keeps the first k.
- */
+/* Sorts all rows and keeps the first k. */
 static gs_status
 whole_order(gs_engine *engine, const gs_plan *plan, uint64_t rows, uint64_t k, uint32_t *out, char *temp,
 			size_t temp_bytes)

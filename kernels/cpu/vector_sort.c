@@ -1,9 +1,7 @@
 /*
- * vector_sort.c: AVX-512 quicksort of words in the cache.
- *
- * One shuffle divides a block of eight words, those below the pivot first, and the block is stored at both ends of the
- * free room.  Short ranges are sorted in registers: rows of eight words whose columns a network sorts; three merges of
- * neighbouring columns follow.  Words need not be distinct.
+ * vector_sort.c: AVX-512 quicksort of words in the cache.  One shuffle divides eight words, those below the pivot
+ * first, and stores them at both ends of the free room.  Short ranges are sorted in registers: a network sorts columns
+ * of rows of eight, and three merges follow.
  */
 #include "cpu.h"
 
@@ -14,10 +12,7 @@
 
 #define FEW_WORDS 512 /* fewer are sorted by vectors even if one digit would do */
 
-/*
- * Returns true if n words that differ in the given number of sort bits are sorted by vectors.  Complete words are
- * compared, as the lower bits ascend already.
- */
+/* Returns true if n words that differ in these sort bits are sorted by vectors.  Lower bits ascend already. */
 bool
 gs_by_vectors(const gs_sorter *sorter, size_t n, uint32_t bits)
 {
@@ -98,10 +93,7 @@ sort_row(__m512i row, int columns)
 #define EACH12(what, a) EACH8(what, a) EACH4(what, a + 8)
 #define EACH16(what, a) EACH8(what, a) EACH8(what, a + 8)
 
-/*
- * Batcher's networks, which sort each column of the rows.  Those of 6 and 12 rows are those of 8 and 16 without the
- * last rows.
- */
+/* Batcher's networks for each column of the rows.  Those of 6 and 12 are those of 8 and 16 without the last rows. */
 #define PAIR(a, b)	   exchange(&v[a], &v[b], 1);
 #define PAIRS2(a, d)   PAIR(a, a + d) PAIR(a + 1, a + 1 + d)
 #define PAIRS4(a, d)   PAIRS2(a, d) PAIRS2(a + 2, d)
@@ -133,10 +125,7 @@ sort_row(__m512i row, int columns)
 #define MERGE12(a)	 FOLDS4(a + 4, a + 11) MERGE8(a) MERGE4(a + 8)
 #define MERGE16(a)	 FOLDS8(a, a + 15) MERGE8(a) MERGE8(a + 8)
 
-/*
- * Returns the mask of existing words in a row.  last has a bit per word of the last eight rows; rows counts the rows
- * from this one on.
- */
+/* Returns the mask of words in a row, by last's bits for the last eight rows; rows counts from this one on. */
 INLINE __mmask8
 present(uint64_t last, size_t rows)
 {
@@ -176,9 +165,7 @@ SORT_ROWS(8)
 SORT_ROWS(12)
 SORT_ROWS(16)
 
-/*
- * Sorts at most FEW words.
- */
+/* Sorts at most FEW words. */
 TARGET static void
 sort_few(uint64_t *words, size_t n)
 {
@@ -221,9 +208,7 @@ typedef struct space
 	size_t room;
 } space;
 
-/*
- * Divides eight words: those below the pivot go to the left end, the others to the right.
- */
+/* Divides eight words: those below the pivot go to the left end, the others to the right. */
 INLINE void
 divide_row(space *to, __m512i row, __m512i pivot)
 {
@@ -238,9 +223,7 @@ divide_row(space *to, __m512i row, __m512i pivot)
 	to->left += (uint32_t) __builtin_popcount(below);
 }
 
-/*
- * Divides fewer than eight words.
- */
+/* Divides fewer than eight words. */
 INLINE void
 divide_some(space *to, __m512i row, __mmask8 all, __m512i pivot)
 {
@@ -298,9 +281,7 @@ partition(uint64_t *words, size_t n, uint64_t pivot_word)
 	return (size_t) (to.left - words);
 }
 
-/*
- * Returns the median of a sample.
- */
+/* Returns the median of a sample. */
 TARGET static uint64_t
 choose_pivot(const uint64_t *words, size_t n)
 {
@@ -316,9 +297,7 @@ choose_pivot(const uint64_t *words, size_t n)
 	return sample[many / 2];
 }
 
-/*
- * Sorts, unless partitions nest too deeply: *done is then false.
- */
+/* Sorts, unless partitions nest too deeply: *done is then false. */
 TARGET static gs_status
 quicksort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 {
@@ -345,10 +324,7 @@ quicksort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 	return GS_OK;
 }
 
-/*
- * Sorts words if there is AVX-512.  *done: false, with the words permuted, if that needs more nested partitions than
- * depth.
- */
+/* Sorts words if there is AVX-512; *done: false, words permuted, if nested partitions exceed depth. */
 gs_status
 gs_vector_sort(gs_work *work, uint64_t *words, size_t n, uint32_t depth, bool *done)
 {

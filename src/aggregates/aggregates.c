@@ -1,9 +1,7 @@
 /*
  * aggregates.c: gpu_sort_agg and gpu_count_distinct, and the transition functions of these and of percentiles.
- *
- * They replace DISTINCT and ordered-set aggregates with gpusort's sorts.  Aggregates of a query with equal transition
- * function, argument and serialize function share one state, as gpu_percentile_cont(x, 0.5) and gpu_percentile_disc(x,
- * 0.5) do.  combine.c combines states.
+ * Aggregates of a query with equal transition function, argument and serialize function share one state, as
+ * gpu_percentile_cont(x, 0.5) and gpu_percentile_disc(x, 0.5) do.
  */
 #include "postgres.h"
 

@@ -29,9 +29,7 @@
 /* Fraction of the limit for vectors, since a job over them also needs keys and row numbers. */
 #define VECTORS_SHARE 4
 
-/*
- * Returns the operator that sorts a type.  Raises PostgreSQL's errors if there is none, or none for this collation.
- */
+/* Returns the operator that sorts a type.  Raises PostgreSQL's errors if there is none, or none for this collation. */
 static Oid
 sort_operator(Oid type, Oid collation)
 {
@@ -49,10 +47,7 @@ sort_operator(Oid type, Oid collation)
 	return entry->lt_opr;
 }
 
-/*
- * Returns the collation under which equality is cheapest.  Under deterministic collations, texts are equal if their
- * bytes are.
- */
+/* Returns the cheapest collation for equality: under deterministic ones, texts are equal if their bytes are. */
 static Oid
 equal_collation(Oid type, Oid collation)
 {
@@ -76,9 +71,7 @@ combine_function(Oid aggregate)
 	return function;
 }
 
-/*
- * Returns the type of an aggregate's argument.  For a combine function, looks at the call of its aggregate.
- */
+/* Returns the type of an aggregate's argument.  For a combine function, looks at the call of its aggregate. */
 static Oid
 argument_type(FunctionCallInfo fcinfo, int argument)
 {
@@ -163,10 +156,8 @@ spill_rows(FunctionCallInfo fcinfo, Collected *state)
 	MemoryContext old = MemoryContextSwitchTo(state->columns[0].context);
 	const CollectCall *call = state->call;
 	VectorColumn columns[COLLECT_MAX_COLUMNS];
-	const char *why;
 	/* a sort that PostgreSQL may finish is not stable; that is more likely for keys without an exact encoding */
-	bool		numbered = (call->flags & COLLECT_STABLE) != 0 &&
-		!sortkey_is_exact(call->sortop, call->collation, &why);
+	bool		numbered = (call->flags & COLLECT_STABLE) != 0 && !sortkey_is_exact(call->sortop, call->collation);
 
 	for (int i = 0; i < call->ncolumns; i++)
 		columns[i] = collect_column(state, i);
@@ -240,9 +231,7 @@ collect_distinct_begin(CollectDistinct *distinct, Collected *state)
 	vectorsort_rewind(state->spill);
 }
 
-/*
- * Compares two values.  Memory that the type's function leaks, a copy of each value for ranges, is freed with scratch.
- */
+/* Compares two values.  Memory that the type's function leaks, for ranges a copy of each, is freed with scratch. */
 static bool
 equal_in(MemoryContext scratch, const Equality *equality, Datum a, Datum b)
 {

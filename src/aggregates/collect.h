@@ -1,9 +1,7 @@
 /*
- * collect.h: the state of aggregates that need all values of a group.
- *
- * Values are collected in vectors, and a job computes the answer.  Beyond the memory limit they move to a sort of rows,
- * which writes temporary files; the answer is then computed from the sorted rows.  Final functions do not modify the
- * state visibly, so they may be called repeatedly.
+ * collect.h: the state of aggregates that need all values of a group.  Values are collected in vectors, and beyond the
+ * memory limit in a sort of rows, which writes temporary files. Final functions do not modify the state visibly, so
+ * they may be called repeatedly.
  */
 #ifndef GPUSORT_COLLECT_H
 #define GPUSORT_COLLECT_H
@@ -43,10 +41,7 @@ typedef struct CollectCall
 /* Groups up to this size are sorted directly, as a job would take too long for each of many groups. */
 #define COLLECT_SMALL SMALL_ORDER
 
-/*
- * The state of one group.  A small one is a single allocation of 128 bytes (240 with two columns) that contains its
- * first values.
- */
+/* The state of one group.  A small one is one allocation of 128 bytes (240 with two columns) with its first values. */
 typedef struct Collected
 {
 	CollectCall *call;

@@ -1,8 +1,7 @@
 /*
- * combine.c: deserializes and combines states from parallel workers or partitions.
- *
- * Bytes are parsed when they are combined, since types are known only then; the deserialize function just passes them
- * on.  They are not trusted: anything that is not a valid state raises an error.
+ * combine.c: deserializes and combines states from parallel workers or partitions.  Bytes are parsed when they are
+ * combined, since types are known only then; the deserialize function just passes them on.  They are not trusted:
+ * anything that is not a valid state raises an error.
  */
 #include "postgres.h"
 
@@ -14,15 +13,10 @@
 
 #include "partial.h"
 #include "src/base/compat.h"
+#include "src/base/sql_function.h"
 #include "statefile.h"
 
 PG_FUNCTION_INFO_V1(gpusort_deserialize);
-PG_FUNCTION_INFO_V1(gpusort_combine_all);
-PG_FUNCTION_INFO_V1(gpusort_combine_values);
-PG_FUNCTION_INFO_V1(gpusort_combine_fraction);
-PG_FUNCTION_INFO_V1(gpusort_combine_numbers);
-PG_FUNCTION_INFO_V1(gpusort_combine_numbers_fraction);
-PG_FUNCTION_INFO_V1(gpusort_combine_pairs);
 
 /* A serialized state before it is combined.  The member that corresponds to Collected's call is NULL. */
 typedef struct StateBytes
@@ -197,10 +191,7 @@ take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, cons
 static void take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, ByteSource source, bool first,
 					   bool from_file);
 
-/*
- * Returns true if a combining node reads each state only once.  If the node that made them is rescanned, it makes new
- * states; a node in between, such as a sort, may return them again.
- */
+/* Returns true if a combining node reads each state once: no node in between, such as a sort, may return it again. */
 static bool
 taken_once(const AggState *node)
 {
@@ -272,44 +263,10 @@ combine(FunctionCallInfo fcinfo, const StateKind *kind)
 	PG_RETURN_POINTER(state);
 }
 
-/* Combine function of gpusort_collect_all. */
-Datum
-gpusort_combine_all(PG_FUNCTION_ARGS)
-{
-	return combine(fcinfo, &kind_all);
-}
-
-/* Combine function of gpusort_collect_values. */
-Datum
-gpusort_combine_values(PG_FUNCTION_ARGS)
-{
-	return combine(fcinfo, &kind_values);
-}
-
-/* Combine function of gpusort_collect_fraction. */
-Datum
-gpusort_combine_fraction(PG_FUNCTION_ARGS)
-{
-	return combine(fcinfo, &kind_fraction);
-}
-
-/* Combine function of gpusort_collect_numbers. */
-Datum
-gpusort_combine_numbers(PG_FUNCTION_ARGS)
-{
-	return combine(fcinfo, &kind_numbers);
-}
-
-/* Combine function of gpusort_collect_numbers_fraction. */
-Datum
-gpusort_combine_numbers_fraction(PG_FUNCTION_ARGS)
-{
-	return combine(fcinfo, &kind_numbers_fraction);
-}
-
-/* Combine function of gpusort_rle_collect, whose second column defines the order. */
-Datum
-gpusort_combine_pairs(PG_FUNCTION_ARGS)
-{
-	return combine(fcinfo, &kind_pairs);
-}
+/* Combine functions of gpusort_collect_..., and of gpusort_rle_collect, whose second column defines the order. */
+SQL_FUNCTION(gpusort_combine_all, combine(fcinfo, &kind_all));
+SQL_FUNCTION(gpusort_combine_values, combine(fcinfo, &kind_values));
+SQL_FUNCTION(gpusort_combine_fraction, combine(fcinfo, &kind_fraction));
+SQL_FUNCTION(gpusort_combine_numbers, combine(fcinfo, &kind_numbers));
+SQL_FUNCTION(gpusort_combine_numbers_fraction, combine(fcinfo, &kind_numbers_fraction));
+SQL_FUNCTION(gpusort_combine_pairs, combine(fcinfo, &kind_pairs));

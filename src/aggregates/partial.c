@@ -1,6 +1,5 @@
 /*
- * partial.c: serializes states for parallel workers and partitions.  Values are sorted if the final function uses them
- * in order, and reduced to distinct ones if it only counts them.
+ * partial.c: serializes states for parallel workers and partitions, values sorted or distinct as their use allows.
  */
 #include "postgres.h"
 
@@ -14,12 +13,9 @@
 
 #include "partial.h"
 #include "src/base/compat.h"
+#include "src/base/sql_function.h"
 #include "statefile.h"
 #include "src/arrays/vectordirect.h"
-
-PG_FUNCTION_INFO_V1(gpusort_serialize_sorted);
-PG_FUNCTION_INFO_V1(gpusort_serialize_values);
-PG_FUNCTION_INFO_V1(gpusort_serialize_distinct);
 
 /* Fewer rows are not sorted here, as the final function sorts them anyway. */
 #define FEW_ROWS 256
@@ -100,9 +96,7 @@ seal_bytes(StateWriter *writer)
 	memcpy(state, &header->seal, sizeof(header->seal));
 }
 
-/*
- * Starts a state with the header that the reader checks: version, encoding, byte order, forms of values.
- */
+/* Starts a state with the header that the reader checks: version, encoding, byte order, forms of values. */
 static void
 open_writer(StateWriter *writer, FunctionCallInfo fcinfo, const Collected *state)
 {
@@ -329,10 +323,7 @@ put_numbers(StateWriter *writer, const VectorColumn *column, const uint64 *numbe
 	}
 }
 
-/*
- * Returns true if a sample suggests that deduplication leaves at most a quarter of the values.  In a sample of n, the
- * expected number of equal pairs is n² over twice the number of distinct values.
- */
+/* Returns true if at most a quarter of the values seem distinct: of n sampled, n² / 2d pairs are equal. */
 static bool
 values_repeat(BigMem *mem, const VectorColumn *column)
 {
@@ -423,22 +414,10 @@ serialize(FunctionCallInfo fcinfo, RowsWanted wanted)
 }
 
 /* Serialize function of gpu_sort_agg and gpu_rle, whose values are sorted. */
-Datum
-gpusort_serialize_sorted(PG_FUNCTION_ARGS)
-{
-	return serialize(fcinfo, ROWS_SORTED);
-}
+SQL_FUNCTION(gpusort_serialize_sorted, serialize(fcinfo, ROWS_SORTED));
 
 /* Serialize function of percentiles, whose values need no order yet. */
-Datum
-gpusort_serialize_values(PG_FUNCTION_ARGS)
-{
-	return serialize(fcinfo, ROWS_AS_THEY_CAME);
-}
+SQL_FUNCTION(gpusort_serialize_values, serialize(fcinfo, ROWS_AS_THEY_CAME));
 
 /* Serialize function of gpu_count_distinct, which needs distinct values. */
-Datum
-gpusort_serialize_distinct(PG_FUNCTION_ARGS)
-{
-	return serialize(fcinfo, ROWS_DISTINCT);
-}
+SQL_FUNCTION(gpusort_serialize_distinct, serialize(fcinfo, ROWS_DISTINCT));

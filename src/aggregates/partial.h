@@ -1,6 +1,5 @@
 /*
- * partial.h: serialized states, for parallel workers and partitions.  All aggregates share a format: a header, then the
- * rows.  Types are not included; they follow from the aggregate's call when states are combined.
+ * partial.h: serialized states, for parallel workers and partitions: a header, then rows of types that are known.
  */
 #ifndef GPUSORT_PARTIAL_H
 #define GPUSORT_PARTIAL_H

@@ -1,10 +1,8 @@
 /*
- * percentile.c: aggregates that select by position or frequency.
- *
- * gpu_median, gpu_percentile_cont and gpu_percentile_disc take their fraction with each value, which makes them
- * ordinary aggregates that combine.  gpu_percentile_cont_within, gpu_percentile_disc_within and gpu_mode_within have
- * the syntax of PostgreSQL's, percentile_cont(0.5) WITHIN GROUP (ORDER BY x), with one fraction, or an array of them,
- * per group.  All of the latter over equal arguments of a query share one state.  They do not combine.
+ * percentile.c: aggregates that select by position or frequency.  gpu_median, gpu_percentile_cont and
+ * gpu_percentile_disc take their fraction with each value, and so combine.  The ..._within have the syntax of
+ * PostgreSQL's, percentile_cont(0.5) WITHIN GROUP (ORDER BY x), with one fraction, or an array, per group. Those over
+ * equal arguments of a query share one state and do not combine.
  */
 #include "postgres.h"
 
@@ -21,16 +19,11 @@
 
 #include "collect.h"
 #include "src/base/compat.h"
+#include "src/base/sql_function.h"
 #include "src/arrays/vectordirect.h"
 
 PG_FUNCTION_INFO_V1(gpusort_median_final);
-PG_FUNCTION_INFO_V1(gpusort_percentile_cont_final);
-PG_FUNCTION_INFO_V1(gpusort_percentile_disc_final);
 PG_FUNCTION_INFO_V1(gpusort_collect_within);
-PG_FUNCTION_INFO_V1(gpusort_percentile_cont_within);
-PG_FUNCTION_INFO_V1(gpusort_percentile_disc_within);
-PG_FUNCTION_INFO_V1(gpusort_percentiles_cont_within);
-PG_FUNCTION_INFO_V1(gpusort_percentiles_disc_within);
 PG_FUNCTION_INFO_V1(gpusort_mode_within);
 
 /* Up to this many positions, selecting each is cheaper than sorting. */
@@ -48,10 +41,7 @@ typedef struct Percentile
 	Datum		high;
 } Percentile;
 
-/*
- * Sets the position of a fraction.  A discrete percentile is the first value whose position is at least that fraction
- * of all rows.
- */
+/* Sets a fraction's position: discrete, that of the first value at or behind that fraction of all rows. */
 static void
 set_place(Percentile *asked, double fraction, uint64 rows, bool continuous)
 {
@@ -138,10 +128,7 @@ take_with_job(Collected *state, Percentile *asked, int count, bool keep)
 	collect_end_work(mem);
 }
 
-/*
- * Finds the values of percentiles, whose positions ascend.  keep: the state has no fraction, and keeps the order of a
- * large group for the other aggregates that share it.
- */
+/* Finds the values of percentiles in ascending positions.  keep: other aggregates share the state. */
 static void
 find_values(Collected *state, Percentile *asked, int count, bool keep)
 {
@@ -208,18 +195,10 @@ own_percentile(FunctionCallInfo fcinfo, bool continuous)
 }
 
 /* gpu_percentile_cont(value, fraction): as percentile_cont. */
-Datum
-gpusort_percentile_cont_final(PG_FUNCTION_ARGS)
-{
-	return own_percentile(fcinfo, true);
-}
+SQL_FUNCTION(gpusort_percentile_cont_final, own_percentile(fcinfo, true));
 
 /* gpu_percentile_disc(value, fraction): as percentile_disc. */
-Datum
-gpusort_percentile_disc_final(PG_FUNCTION_ARGS)
-{
-	return own_percentile(fcinfo, false);
-}
+SQL_FUNCTION(gpusort_percentile_disc_final, own_percentile(fcinfo, false));
 
 /* ---------------------------------------------------------------- WITHIN GROUP */
 
@@ -268,19 +247,9 @@ percentile_within(FunctionCallInfo fcinfo, bool continuous)
 	PG_RETURN_DATUM(percentile(state, fraction, continuous, true));
 }
 
-/* Percentiles of one fraction, interpolated. */
-Datum
-gpusort_percentile_cont_within(PG_FUNCTION_ARGS)
-{
-	return percentile_within(fcinfo, true);
-}
-
-/* Percentiles of one fraction, discrete. */
-Datum
-gpusort_percentile_disc_within(PG_FUNCTION_ARGS)
-{
-	return percentile_within(fcinfo, false);
-}
+/* Percentiles of one fraction. */
+SQL_FUNCTION(gpusort_percentile_cont_within, percentile_within(fcinfo, true));
+SQL_FUNCTION(gpusort_percentile_disc_within, percentile_within(fcinfo, false));
 
 /* qsort comparator by position, so that spilled rows are read once, in order. */
 static int
@@ -338,19 +307,9 @@ percentiles_within(FunctionCallInfo fcinfo, bool continuous)
 										 vtype->type, vtype->len, vtype->byval, vtype->align));
 }
 
-/* Percentiles of an array of fractions, interpolated. */
-Datum
-gpusort_percentiles_cont_within(PG_FUNCTION_ARGS)
-{
-	return percentiles_within(fcinfo, true);
-}
-
-/* Percentiles of an array of fractions, discrete. */
-Datum
-gpusort_percentiles_disc_within(PG_FUNCTION_ARGS)
-{
-	return percentiles_within(fcinfo, false);
-}
+/* Percentiles of an array of fractions. */
+SQL_FUNCTION(gpusort_percentiles_cont_within, percentiles_within(fcinfo, true));
+SQL_FUNCTION(gpusort_percentiles_disc_within, percentiles_within(fcinfo, false));
 
 /* ---------------------------------------------------------------- mode */
 

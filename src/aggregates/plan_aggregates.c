@@ -1,12 +1,9 @@
 /*
- * plan_aggregates.c: before planning, replaces PostgreSQL's aggregates that sort by gpusort's.
- *
- * count(DISTINCT x), percentile_cont, percentile_disc and mode put every value through tuplesort.  gpu_count_distinct,
- * gpu_percentile_cont and their relatives return identical results without it (aggregates.c).  Only the planned query
- * changes; the parsed query, as stored in views and shown as a definition, does not.  Anything that could be observed
- * is left alone: orders and equalities other than the type's own, volatile arguments, grouping sets.  The privilege to
- * execute PostgreSQL's aggregate is still checked.  None is needed for gpusort's, so a replacement takes place only if
- * everybody may execute both.
+ * plan_aggregates.c: before planning, replaces PostgreSQL's aggregates that sort by gpusort's.  count(DISTINCT x),
+ * percentile_cont, percentile_disc and mode put every value through tuplesort; gpusort's return identical results
+ * without it.  Only the planned query changes, not the parsed one.  Anything that could be observed is left alone:
+ * orders and equalities other than the type's own, volatile arguments, grouping sets.  The privilege to execute
+ * PostgreSQL's aggregate is checked.  A replacement takes place only if everybody may execute both.
  */
 #include "postgres.h"
 
@@ -109,10 +106,7 @@ everybody_may_execute(Oid function)
 	return result;
 }
 
-/*
- * Returns true if this is the aggregate of a replacement and can be trusted.  Its functions run with its owner's
- * privileges.
- */
+/* Returns true if this is a replacement's aggregate, and its owner is trusted, with whose privileges it runs. */
 static bool
 is_replacement(Form_pg_proc function, const Replacement *replacement, Oid extension)
 {
@@ -187,10 +181,7 @@ typedef struct Replacing
 	List	   *theirs;			/* functions that were replaced */
 } Replacing;
 
-/*
- * Returns true if order and equality of a value are the default ones of its type, the only ones that gpusort's
- * aggregates support.
- */
+/* Returns true if order and equality of a value are its type's defaults, as gpusort's aggregates need. */
 static bool
 is_plain_value(const Aggref *aggregate, const TargetEntry *value)
 {
@@ -217,9 +208,8 @@ is_count_distinct(const Aggref *aggregate)
 }
 
 /*
- * Returns true if the server will sort each group's rows for this DISTINCT.  That sort becomes a GpuSort, and the
- * aggregate only compares neighbours, which is faster.  One sort serves one order; the other aggregates sort by
- * themselves.
+ * Returns true if the server will sort each group's rows for this DISTINCT, with a GpuSort.  Comparing neighbours is
+ * then faster.  One sort serves one order; other aggregates sort by themselves.
  */
 static bool
 is_presorted(const Replacing *replacing, const Aggref *aggregate)
@@ -239,10 +229,7 @@ is_presorted(const Replacing *replacing, const Aggref *aggregate)
 	return true;
 }
 
-/*
- * Converts a constant to double precision as the server's cast does.  Returns false if that might raise an error.
- * Evaluates nothing else, since the query as written might not.
- */
+/* Converts a constant to double precision as the server's cast does; false if that might raise an error. */
 static bool
 constant_as_float8(const Expr *expr, float8 *value)
 {
@@ -285,10 +272,7 @@ constant_fraction(const Aggref *aggregate)
 	return makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(value), false, FLOAT8PASSBYVAL);
 }
 
-/*
- * Returns true if a percentile's or mode's values are in ascending order.  The place of NULLs does not matter, as they
- * are skipped.
- */
+/* Returns true if a percentile's or mode's values ascend.  NULLs are skipped. */
 static bool
 is_plain_order(const Aggref *aggregate)
 {
@@ -303,10 +287,7 @@ is_plain_order(const Aggref *aggregate)
 		is_plain_value(aggregate, value);
 }
 
-/*
- * Returns true if another aggregate over these values uses another fraction.  PostgreSQL's form lets them share one
- * state; gpusort's form would collect the values for each fraction.
- */
+/* Returns true if an aggregate of these values has another fraction.  gpusort's form would collect them for each. */
 static bool
 shares_its_values(const Replacing *replacing, const Aggref *aggregate)
 {

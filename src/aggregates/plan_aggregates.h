@@ -10,19 +10,13 @@
 /* True while planning a query with replaced aggregates. */
 extern bool plan_has_replaced_aggregates;
 
-/*
- * Returns the query to plan: the query itself, or a copy with replaced aggregates.  *theirs receives the replaced
- * functions.
- */
+/* Returns the query to plan: itself, or a copy with replaced aggregates.  *theirs receives replaced functions. */
 extern Query *replace_aggregates(Query *query, List **theirs);
 
 /* Walker: collects the aggregates in an expression that belong to its own query level.  context is a List **. */
 extern bool collect_aggregates(Node *node, void *context);
 
-/*
- * Returns the replacement of an aggregate in a finished plan, or the aggregate itself.  All its values must reach one
- * node.  Adds the functions involved to a list.
- */
+/* Returns an aggregate's replacement in a finished plan, or itself.  All its values reach one node.  Adds functions. */
 extern Aggref *replace_planned_aggregate(Aggref *aggregate, List **functions);
 
 /* Makes a plan depend on functions it no longer names, so that changes of their privileges invalidate it. */

@@ -1,6 +1,5 @@
 /*
- * plan_combine.c: replaces aggregates that sort in queries that combine rows on a Citus coordinator.  Citus plans these
- * inside its own planner, out of reach of hooks, so the finished plan is changed.  All values reach one node.
+ * plan_combine.c: replaces aggregates that sort in a Citus coordinator's finished plans, where rows are combined.
  */
 #include "postgres.h"
 

@@ -1,7 +1,6 @@
 /*
- * plan_elsewhere.c: detects queries that may run where gpusort's aggregates are unknown.  Foreign servers may be sent
- * aggregates.  Citus splits aggregates between its nodes, so queries of distributed tables are left to it.  The queries
- * it sends to a node read shards, which are ordinary tables.
+ * plan_elsewhere.c: detects queries that may run where gpusort's aggregates are unknown: on foreign servers, or on
+ * Citus's nodes, to which it splits aggregates.  The queries it sends read shards, which are ordinary tables.
  */
 #include "postgres.h"
 
@@ -57,10 +56,7 @@ is_of_citus(void *function)
 	return strcmp(name, "citus.so") == 0 || strcmp(name, "citus_columnar.so") == 0;
 }
 
-/*
- * Citus and its columnar storage use the object access hook for extensions and dropped tables.  They must be loaded
- * first, so any auditing module's hook comes before theirs in the chain.
- */
+/* Citus and its columnar storage use this hook and must be loaded first: auditing modules' hooks come before theirs. */
 bool
 functions_are_watched(void)
 {
@@ -91,10 +87,7 @@ is_distributed(Oid tables, Oid relation)
 	return found;
 }
 
-/*
- * Returns true if a query aggregates only a partitioned table, and not by its partition key.  Aggregates that sort are
- * then computed here, over all partitions.
- */
+/* Returns true if a query aggregates only a partitioned table, not by its partition key: values are combined here. */
 static bool
 groups_across_partitions(Query *query, Index varno, Oid relid)
 {
@@ -140,9 +133,7 @@ is_foreign(Query *query, Index varno)
 	return false;
 }
 
-/*
- * Walker: looks for such relations in a query and its subqueries.  context is the OID of Citus' catalog, if it exists.
- */
+/* Walker: looks for such relations in a query and its subqueries.  context is the OID of Citus' catalog, if any. */
 static bool
 look_elsewhere(Node *node, void *context)
 {

@@ -1,8 +1,7 @@
 /*
  * plan_presort.c: extends the sort below a grouping aggregate by the order that aggregates need within groups.  Before
- * PostgreSQL 16, string_agg(x ORDER BY y) sorts each group separately in tuplesort, although a Sort has already grouped
- * the rows.  If gpusort takes that Sort, it may as well sort by y, and the aggregate reads its values in order.  16 and
- * later plan this themselves.
+ * PostgreSQL 16, string_agg(x ORDER BY y) sorts each group in tuplesort, although a Sort has grouped the rows.  If
+ * gpusort takes that Sort, it may as well sort by y.  16 and later plan this themselves.
  */
 #include "postgres.h"
 
@@ -37,10 +36,7 @@ make_order(int nkeys)
 						  palloc(nkeys * sizeof(Oid)), palloc(nkeys * sizeof(bool))};
 }
 
-/*
- * Returns the order that an aggregate needs if a sort below can provide it: all keys are columns with exact encodings.
- * Without those, many small sorts may be cheaper than a large one.  Otherwise no keys.
- */
+/* Returns the order that an aggregate needs, if all keys are columns with exact encodings.  Otherwise no keys. */
 static SortColumns
 order_of(const Aggref *aggregate)
 {
@@ -55,13 +51,12 @@ order_of(const Aggref *aggregate)
 	{
 		SortGroupClause *clause = list_nth_node(SortGroupClause, aggregate->aggorder, i);
 		const TargetEntry *entry = get_sortgroupclause_tle(clause, aggregate->args);
-		const char *why;
 
 		order.attnos[i] = column_of(entry->expr);
 		order.sortops[i] = clause->sortop;
 		order.collations[i] = exprCollation((Node *) entry->expr);
 		order.nulls_first[i] = clause->nulls_first;
-		if (order.attnos[i] <= 0 || !sortkey_is_exact(order.sortops[i], order.collations[i], &why))
+		if (order.attnos[i] <= 0 || !sortkey_is_exact(order.sortops[i], order.collations[i]))
 			return none;
 	}
 	return order;

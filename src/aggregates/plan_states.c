@@ -1,6 +1,5 @@
 /*
- * plan_states.c: decides which replaced aggregates are split between workers.  A worker sends a state for each group,
- * which contains the group's values.  The planner's costs do not include that.
+ * plan_states.c: keeps aggregates whole whose workers would send states with all values, which no cost includes.
  */
 #include "postgres.h"
 
@@ -30,10 +29,7 @@ width_of(const RelOptInfo *rel, const Expr *value)
 	return get_typavgwidth(exprType((const Node *) value), exprTypmod((const Node *) value));
 }
 
-/*
- * Returns true if workers would send so much that the combined state spills.  Combining then takes as long as
- * aggregating in one process.
- */
+/* Returns true if workers would send so much that the combined state spills, so that nothing is gained. */
 static bool
 hands_over_much(PlannerInfo *root, const RelOptInfo *rel, const Aggref *aggregate, bool distinct)
 {
@@ -68,11 +64,7 @@ has_whole(PlannerInfo *root, const RelOptInfo *rel)
 	return false;
 }
 
-/*
- * set_rel_pathlist_hook, the first hook called after the planner has examined a query's aggregates.  Keeps replaced
- * aggregates with groups from being split: each worker would hold a state per group and send all values, which the
- * planner's costs do not include.
- */
+/* set_rel_pathlist_hook, first after aggregates are known.  Keeps replaced ones with groups from being split. */
 static void
 keep_aggregates_whole(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *entry)
 {

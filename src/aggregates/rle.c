@@ -1,9 +1,7 @@
 /*
  * rle.c: the aggregates gpu_rle(value), whose rows arrive in order, and gpu_rle(value, sort_key), which sorts them.
- *
- * The first keeps a group's runs, not its rows; the last value of its vector is that of the current run.  The second
- * collects rows; a job sorts them and finds the runs.  Both return an array of a composite type (value, run_length,
- * first_row).
+ * The first keeps a group's runs, not its rows; the second collects rows, and a job sorts them and finds the runs.
+ * Both return an array of a composite type (value, run_length, first_row).
  */
 #include "postgres.h"
 
@@ -50,10 +48,7 @@ typedef struct RunList
 
 StaticAssertDecl(ROW_BYTES == MAXALIGN(SizeofHeapTupleHeader), "a bitmap of three columns must fit the padding");
 
-/*
- * Initializes the state shared by all lists of a type.  A list may use limit bytes; the result has a limit of its own,
- * which no list can exceed.
- */
+/* Initializes what all lists of a type share.  A list may use limit bytes; the result has a higher limit of its own. */
 static void
 open_call(RleCall *call, Oid type, Oid collation, Size limit)
 {
@@ -186,10 +181,7 @@ typedef struct RunSource
 	const gs_run *runs;
 } RunSource;
 
-/*
- * Returns a run as columns of its composite value.  *first is the number of rows before the run, and is advanced to the
- * next one.
- */
+/* Returns a run as its composite value's columns.  *first is the rows before it, and is advanced to the next one. */
 static inline void
 get_run(const RunSource *source, uint64 number, uint64 *first, Datum *values, bool *isnull)
 {
@@ -230,10 +222,7 @@ measure_runs(const RunSource *source, TupleDesc desc)
 	return bytes;
 }
 
-/*
- * Writes a composite value in place as heap_form_tuple does, and returns its size.  The contents of the header vary
- * even between minor versions, so it is copied from a value that the server has formed.
- */
+/* Writes a composite value as heap_form_tuple does, with the server's header of another value; returns its size. */
 static Size
 write_run(char *to, const HeapTupleHeaderData *model, TupleDesc desc, Datum *values, bool *isnull)
 {
@@ -343,9 +332,7 @@ spilled_runs(FunctionCallInfo fcinfo, Collected *state)
 	return array;
 }
 
-/*
- * gpu_rle(value, sort_key): runs of equal values in order of the key.  Rows with equal keys stay in arrival order.
- */
+/* gpu_rle(value, sort_key): runs of equal values in order of the key.  Rows with equal keys stay in arrival order. */
 Datum
 gpusort_rle_sorted_final(PG_FUNCTION_ARGS)
 {

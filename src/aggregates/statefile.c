@@ -1,11 +1,9 @@
 /*
- * statefile.c: passes states that are too large for one value through temporary files.
- *
- * All files of a leader and its workers are in one directory named after the leader, so that the leader can delete them
- * without knowing each: an error may keep a state from being read long after its worker has ended.  Files are deleted
+ * statefile.c: passes states that are too large for one value through temporary files.  All files of a leader and its
+ * workers are in one directory named after the leader, which deletes them without knowing each.  Files are deleted
  * after reading or, if they may be read again, at the end of the query; the directory at the end of the transaction;
  * leftovers of a crash when the server starts.  Checksums of pieces are chained, and the last one is passed along with
- * the file's place, so that truncation after any piece is detected.
+ * the file's place, so that truncation is detected.
  */
 #include "postgres.h"
 

@@ -1,9 +1,7 @@
 /*
- * statefile.h: passes states that are too large for one value through temporary files.
- *
- * A serialized state is a single bytea, limited to 1 GB and held in memory as a whole.  A large state is written to a
- * file in pieces instead, and only its place is passed on, to the leader of the writer's parallel group, which may be
- * the writer itself.
+ * statefile.h: passes states that are too large for one value through temporary files.  A serialized state is a bytea
+ * of at most 1 GB.  A large state is written to a file, and only its place is passed on, to the leader of the writer's
+ * parallel group, which may be the writer itself.
  */
 #ifndef GPUSORT_STATEFILE_H
 #define GPUSORT_STATEFILE_H
@@ -50,10 +48,7 @@ extern bool statefile_get(StateFile *file, StringInfo data);
 /* Closes a file after reading and deletes it. */
 extern void statefile_delete(StateFile *file);
 
-/*
- * Closes a file after reading; it may be read again and is deleted at the end of the query.  *list, initially NULL,
- * holds the files of one aggregate call.
- */
+/* Closes a file that may be read again until the end of the query.  *list, first NULL, holds an aggregate call's. */
 extern void statefile_keep(StateFile *file, StateFileList **list, EState *estate);
 
 #endif

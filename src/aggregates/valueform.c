@@ -77,10 +77,7 @@ can_send(Oid type)
 	return can;
 }
 
-/*
- * Returns true if a type's send and receive functions reproduce every value.  Those of composite types, ranges and
- * arrays of domains check more than holds for all values, and nested anonymous rows cannot be received.
- */
+/* Returns true if a type's send and receive functions reproduce every value, which not all of containers do. */
 static bool
 keeps_when_sent(Oid type)
 {
@@ -150,10 +147,7 @@ valueform_open(ValueForm *form, const VectorType *vtype, MemoryContext cxt)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Sets the client encoding to the server's, as in parallel workers, since send and receive functions convert text.
- * Returns the previous encoding for end_conversion, also needed after an error.
- */
+/* Sets the client encoding to the server's for send and receive functions; returns the old, for end_conversion. */
 static int
 begin_conversion(void)
 {

@@ -1,10 +1,8 @@
 /*
- * valueform.h: values of a type as bytes from an untrusted source.
- *
- * The bytes may be anything, so each value is validated when it is read: directly, if any bits or any text are valid,
- * otherwise by the type's receive function.  Types that receive cannot reproduce are written as raw datums, which
- * cannot be validated.  The caller guarantees that such bytes come from this session (partial.h).  Both sides know the
- * types; the bytes do not name them.
+ * valueform.h: values of a type as bytes from an untrusted source.  Each value is validated when it is read: directly,
+ * if any bits or any text are valid, otherwise by the type's receive function.  Types that receive cannot reproduce are
+ * written as raw datums, which cannot be validated. The caller guarantees that such bytes come from this session
+ * (partial.h).
  */
 #ifndef GPUSORT_VALUEFORM_H
 #define GPUSORT_VALUEFORM_H

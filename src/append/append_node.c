@@ -1,9 +1,7 @@
 /*
- * append_node.c: Custom Scan (GpuMergeAppend), which merges the rows of several sorted nodes.
- *
- * Like nodeMergeAppend.c, it keeps one row of each node, and fetches the next row of a node when its row has been
- * returned.  Unlike it, the comparison keys of a row are computed once, and a loser tree (merge/merge_tree.h) takes
- * half the comparisons of a heap.  Equal rows are in the order of the nodes.
+ * append_node.c: Custom Scan (GpuMergeAppend), which merges the rows of several sorted nodes.  Like nodeMergeAppend.c,
+ * but the keys of a row are computed once, and a loser tree (merge/merge_tree.h) takes half the comparisons of a heap.
+ * Equal rows are in the order of the nodes.
  */
 #include "postgres.h"
 

@@ -1,7 +1,5 @@
 /*
- * plan_append.c: replaces a Merge Append by a GpuMergeAppend over its nodes.
- *
- * Keeps the server's cost, so that gpusort does not influence when the planner merges.
+ * plan_append.c: replaces a Merge Append by a GpuMergeAppend, at the server's cost: the planner merges as before.
  */
 #include "postgres.h"
 
@@ -18,9 +16,8 @@
 #define LEAST_STREAMS 8
 
 /*
- * Returns true if gpusort takes over a Merge Append.  It does not if nodes may be pruned at run time, if another
- * extension's node above may look for a MergeAppend, or if, in a worker, the server would pass a bound to its own Sorts
- * below.
+ * Returns true if gpusort takes over a Merge Append: not if nodes may be pruned at run time, another extension's node
+ * may look for it, or a worker's own Sorts below it get a bound.
  */
 static bool
 is_ours(const MergeAppend *append, SortBound bound)

@@ -1,6 +1,5 @@
 /*
- * array_functions.c: SQL functions that sort arrays, filter them and remove duplicates.  Arrays are read in place.  A
- * question about their elements yields row numbers (vectorjob.h), by which the result is gathered.
+ * array_functions.c: SQL functions that sort arrays in place, filter them, remove duplicates, by row numbers.
  */
 #include "postgres.h"
 

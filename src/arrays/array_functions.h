@@ -18,10 +18,7 @@ typedef struct ArrayArgument
 	Vector		values;			/* in place, on array */
 } ArrayArgument;
 
-/*
- * State of a function call.  Its memory is freed at the end of the call, also after an error, except for what is
- * allocated between array_call_result and array_call_end.
- */
+/* State of a function call, freed at its end or by an error, but for what comes after array_call_result. */
 typedef struct ArrayCall
 {
 	MemoryContext caller;
@@ -29,9 +26,7 @@ typedef struct ArrayCall
 	BigMem	   *mem;			/* in cxt */
 } ArrayCall;
 
-/*
- * Begin a call, switch to the caller's memory context for the result, end the call.  End may be called without result.
- */
+/* Begin a call, switch to the caller's memory context for the result, end the call.  The result may be left out. */
 extern void array_call_begin(ArrayCall *call);
 extern void array_call_result(ArrayCall *call);
 extern void array_call_end(ArrayCall *call);

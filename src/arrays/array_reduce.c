@@ -1,7 +1,6 @@
 /*
- * array_reduce.c: SQL functions that compute with elements of arrays: running results, and results by key.  Engines
- * handle numbers.  Other types, such as numeric, and keys without an exact encoding go through the types' own
- * functions, one value at a time.
+ * array_reduce.c: SQL functions that compute with elements of arrays: running results, and results by key.  Types that
+ * are no engine's go through the types' own functions, one value at a time.
  */
 #include "postgres.h"
 
@@ -14,12 +13,7 @@
 
 #include "array_functions.h"
 #include "reducer.h"
-
-PG_FUNCTION_INFO_V1(gpu_scan);
-PG_FUNCTION_INFO_V1(gpu_scan_bigint);
-PG_FUNCTION_INFO_V1(gpu_reduce_by_key);
-PG_FUNCTION_INFO_V1(gpu_reduce_by_key_bigint);
-PG_FUNCTION_INFO_V1(gpu_avg_by_key);
+#include "src/base/sql_function.h"
 
 /* Rows between checks for interrupts. */
 #define BLOCK_ROWS 65536
@@ -162,18 +156,10 @@ scan(FunctionCallInfo fcinfo, bool widen)
 }
 
 /* gpu_scan(array, op, exclusive): the operation over each element and those before it. */
-Datum
-gpu_scan(PG_FUNCTION_ARGS)
-{
-	return scan(fcinfo, false);
-}
+SQL_FUNCTION(gpu_scan, scan(fcinfo, false));
 
 /* gpu_scan of smallint[] and integer[], which returns bigint[]. */
-Datum
-gpu_scan_bigint(PG_FUNCTION_ARGS)
-{
-	return scan(fcinfo, true);
-}
+SQL_FUNCTION(gpu_scan_bigint, scan(fcinfo, true));
 
 /* ---------------------------------------------------------------- results for each key */
 
@@ -321,22 +307,11 @@ reduce(FunctionCallInfo fcinfo, gs_operation operation, bool average, bool preso
 }
 
 /* gpu_reduce_by_key(keys, vals, op, presorted): the operation over each key's values. */
-Datum
-gpu_reduce_by_key(PG_FUNCTION_ARGS)
-{
-	return reduce(fcinfo, operation_of(PG_GETARG_TEXT_PP(2)), false, PG_GETARG_BOOL(3), false);
-}
+SQL_FUNCTION(gpu_reduce_by_key, reduce(fcinfo, operation_of(PG_GETARG_TEXT_PP(2)), false, PG_GETARG_BOOL(3), false));
 
 /* gpu_reduce_by_key of smallint[] and integer[], which returns bigint. */
-Datum
-gpu_reduce_by_key_bigint(PG_FUNCTION_ARGS)
-{
-	return reduce(fcinfo, operation_of(PG_GETARG_TEXT_PP(2)), false, PG_GETARG_BOOL(3), true);
-}
+SQL_FUNCTION(gpu_reduce_by_key_bigint,
+			 reduce(fcinfo, operation_of(PG_GETARG_TEXT_PP(2)), false, PG_GETARG_BOOL(3), true));
 
 /* gpu_avg_by_key(keys, vals, presorted): each key's average, computed as avg() does. */
-Datum
-gpu_avg_by_key(PG_FUNCTION_ARGS)
-{
-	return reduce(fcinfo, GS_SUM, true, PG_GETARG_BOOL(2), false);
-}
+SQL_FUNCTION(gpu_avg_by_key, reduce(fcinfo, GS_SUM, true, PG_GETARG_BOOL(2), false));

@@ -4,20 +4,14 @@
 #include "postgres.h"
 
 #include "funcapi.h"
-#include "miscadmin.h"
-#include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
 #include "array_functions.h"
+#include "src/base/sql_function.h"
 
-PG_FUNCTION_INFO_V1(gpu_rle_runs);
 PG_FUNCTION_INFO_V1(gpu_rle_decode);
-PG_FUNCTION_INFO_V1(gpu_count_by_key);
 
-/*
- * Returns the runs of an array's elements, in order or as they are: value, length and, if the result has a third
- * column, first position.
- */
+/* Returns the runs of an array's elements, in order or as they are: value, length, perhaps first position. */
 static Datum
 put_runs(FunctionCallInfo fcinfo, bool in_order)
 {
@@ -52,18 +46,10 @@ put_runs(FunctionCallInfo fcinfo, bool in_order)
 }
 
 /* gpu_rle_runs(array): value, length and first position of each run of equal neighbours. */
-Datum
-gpu_rle_runs(PG_FUNCTION_ARGS)
-{
-	return put_runs(fcinfo, false);
-}
+SQL_FUNCTION(gpu_rle_runs, put_runs(fcinfo, false));
 
 /* gpu_count_by_key(keys, presorted): the number of occurrences of each key. */
-Datum
-gpu_count_by_key(PG_FUNCTION_ARGS)
-{
-	return put_runs(fcinfo, !PG_GETARG_BOOL(1));
-}
+SQL_FUNCTION(gpu_count_by_key, put_runs(fcinfo, !PG_GETARG_BOOL(1)));
 
 /* Returns a run's length. */
 static int64

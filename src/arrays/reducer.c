@@ -92,10 +92,7 @@ any_beyond(const Vector *values, double limit)
 	return false;
 }
 
-/*
- * Decides how floats are added.  Whether a partial sum overflows depends on the order of additions.  PostgreSQL adds in
- * arrival order and raises an error on overflow, so values of that magnitude are added one by one here.
- */
+/* Decides how floats are added: one by one if sums may overflow, as PostgreSQL's do in arrival order. */
 static void
 open_floats(Reducer *reducer, const Vector *values)
 {

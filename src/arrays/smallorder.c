@@ -1,7 +1,6 @@
 /*
- * smallorder.c: stable insertion sort of a few values.  With a hundred thousand groups of some ten values each,
- * comparisons dominate the query.  Numbers are therefore compared as 64-bit images, other types by abbreviated keys
- * first if they have them.  Whether abbreviation helps is judged over all groups.
+ * smallorder.c: stable insertion sort of a few values, in groups by the hundred thousand.  Numbers are compared as
+ * 64-bit images, other types by abbreviated keys first, while these help in all groups.
  */
 #include "postgres.h"
 

@@ -1,7 +1,6 @@
 /*
  * vector.c: a column of values of one type.  Blocks below BIG_BYTES come from the memory context, where a hash
- * aggregate accounts for them; larger ones are mappings that grow by moving pages.  Capacity doubles but never exceeds
- * the limit, so a vector can use all of it.
+ * aggregate accounts for them; larger ones grow by moving pages.  Capacity doubles up to the limit.
  */
 #include "postgres.h"
 

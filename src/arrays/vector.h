@@ -1,9 +1,7 @@
 /*
- * vector.h: a column of values of one type: an aggregate's state, or an array's elements.
- *
- * Values are stored as in tuples: fixed-width ones at a fixed stride, others one after another with a table of offsets.
- * A vector either grows (vector_append) or stands on foreign memory (vector_from_array).  A small one is a single
- * allocation; a large one grows by moving its pages (bigmem.h), without copying.
+ * vector.h: a column of values of one type: an aggregate's state, or an array's elements.  Values are stored as in
+ * tuples: at a fixed stride, or one after another with a table of offsets.  A vector either grows (vector_append) or
+ * stands on foreign memory (vector_from_array).  A large one moves its pages (bigmem.h).
  */
 #ifndef GPUSORT_VECTOR_H
 #define GPUSORT_VECTOR_H
@@ -57,38 +55,25 @@ typedef struct VectorColumn
 /* Initializes a type.  The limit is gpusort.work_mem. */
 extern void vector_type(VectorType *vtype, Oid type);
 
-/*
- * Initializes an empty vector in the current memory context.  Its first values go to room, if not NULL, with room_bytes
- * bytes and maximal alignment, so a small vector needs no other allocation.
- */
+/* Initializes an empty vector, the first values to go to aligned room, if not NULL, in the current context. */
 extern void vector_init(Vector *vector, const VectorType *vtype, void *room, Size room_bytes);
 
 /* Frees the allocations.  The vector may be used again after vector_init. */
 extern void vector_free(Vector *vector);
 
-/*
- * Stands a vector on an array, which must stay in place: fixed-stride elements are used as they are, others through a
- * table of offsets; by-value elements with NULLs are copied and spread out.  Raises an error for more than one
- * dimension.  vtype must be that of the element type.
- */
+/* Stands a vector on a one-dimensional array, which must stay in place.  vtype must be that of the element type. */
 extern void vector_from_array(Vector *vector, const VectorType *vtype, ArrayType *array);
 
 /* Removes the last value. */
 extern void vector_drop_last(Vector *vector);
 
-/*
- * Appends any value, including the cases that vector_put does not handle: growth, NULLs, other forms.  Returns false at
- * the limit.
- */
+/* Appends any value, as vector_put does not: growth, NULLs, other forms.  Returns false at the limit. */
 extern bool vector_append_slow(Vector *vector, Datum value, bool isnull);
 
 /* Raises the error for a vector at its limit, with a hint. */
 pg_noreturn extern void vector_limit_error(const Vector *vector);
 
-/*
- * Makes an array of the values of the given rows (all in order if rows is NULL), in the current memory context.  Raises
- * PostgreSQL's error if it would be too large.
- */
+/* Makes an array of these rows (NULL: all) in the current context.  Raises PostgreSQL's error if it is too large. */
 extern ArrayType *vector_to_array(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound);
 
 /*
@@ -149,10 +134,7 @@ vector_put(Vector *vector, Datum value)
 	sortkey_put_plain(vector->data, value, vector->plain, vector->rows++);
 }
 
-/*
- * Appends bytes as a varlena value, with a short header if possible.  Returns false, with nothing appended, at the
- * limit.
- */
+/* Appends bytes as a varlena value, with a short header if possible.  Returns false at the limit. */
 extern bool vector_append_bytes(Vector *vector, const char *data, Size length);
 
 /* Appends a copy of a value.  Returns false, with nothing appended, at the limit. */

@@ -1,10 +1,9 @@
 /*
  * vectorcheck.c: verifies an engine's answer to a question about vectors.
  *
- * The check of form makes one pass over the answer: numbers are in range and distinct, positions ascend, each run
- * begins where its predecessor ends, values are those of the column.  The check of content compares the answer with the
- * vectors by the types' comparators, at all places or at a sample: neighbours of an order, adjacent runs, rows in their
- * run, rows kept or dropped by a filter, steps of a running result.
+ * The check of form makes one pass over the answer: numbers are in range and distinct, positions ascend, runs adjoin,
+ * values are the column's.  The check of content compares it with the vectors by the types' comparators, at all places
+ * or at a sample.
  *
  * Not checked are running results of floats, which depend on the order of additions, and the results of groups.
  */
@@ -103,10 +102,7 @@ run_at(const VectorQuestion *q, uint64 i)
 	return (gs_run) {group->row, group->length};
 }
 
-/*
- * Checks that the runs cover all rows.  In arrival order, each begins where its predecessor ends.  In sorted order,
- * their first rows are distinct, and the first row of a run is also the first to have arrived.
- */
+/* Checks that the runs cover all rows: each where its predecessor ends, or in sorted order with distinct first rows. */
 static bool
 runs_formed(const VectorQuestion *q)
 {
@@ -214,10 +210,7 @@ neighbours_right(const VectorQuestion *q, const VectorComparer *comparer, uint64
 	return order < 0 || (order == 0 && run.row < next.row);
 }
 
-/*
- * Checks that a row equals the first row of its run: in arrival order, the last run that begins no later; in sorted
- * order, the last run that is not greater.
- */
+/* Checks that a row equals its run's first: the last run that begins no later, or in sorted order is not greater. */
 static bool
 member_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 row)
 {
@@ -329,10 +322,7 @@ answer_value(const VectorQuestion *q, uint64 place)
 	return fetch_att((const char *) q->answer + place * vtype->stride, true, vtype->len);
 }
 
-/*
- * Checks that a value precedes its successor and one farther away, and differs from both if values are to be distinct.
- * Of few distinct values most neighbours are equal even in a wrong order, hence the one farther away.
- */
+/* Checks a value and its successor, and one farther away, as most neighbours of few distinct values are equal. */
 static bool
 values_right(const VectorQuestion *q, const VectorComparer *comparer, uint64 place)
 {

@@ -6,10 +6,7 @@
 
 #include "vectorengine.h"
 
-/*
- * Checks a complete answer.  The form of answers from another process is always checked, as row numbers become memory
- * accesses; gpusort.verify determines how much of the content is.  Allocates in the question's context.
- */
+/* Checks an answer's form, always if from another process, and its content as gpusort.verify says. */
 extern bool vectorcheck(const VectorQuestion *question);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * vectorcompare.c: sorts vectors by the types' own comparators: types without an exact encoding, and inputs too small
- * for an engine.  Also compares rows for vectorcheck.c.  Values of the leading column, abbreviated if possible, are
- * stored beside the row numbers.  Row numbers break ties, so the order is stable, as engines' orders are.
+ * vectorcompare.c: sorts vectors by the types' own comparators, if no engine can or they are small, and compares rows
+ * for vectorcheck.c.  Leading values are stored beside the row numbers, which break ties as engines do.
  */
 #include "postgres.h"
 

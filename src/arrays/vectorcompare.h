@@ -17,10 +17,7 @@ typedef struct VectorComparer
 	SortSupport keys;			/* one per column */
 } VectorComparer;
 
-/*
- * Returns the ordering operator of a column: "<" or ">" of its type's default btree family.  Raises an error if there
- * is none.
- */
+/* Returns a column's ordering operator, of its type's default btree family.  Raises an error if there is none. */
 extern Oid	vectorcompare_operator(const VectorColumn *column);
 
 /* Looks up the comparators.  Allocates in the current memory context. */

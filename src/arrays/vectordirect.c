@@ -1,9 +1,7 @@
 /*
- * vectordirect.c: counts distinct numbers of a vector, and selects by position, without sorting it.
- *
- * Numbers are read as order-preserving 64-bit images.  To count them, they are scrambled, partitioned to fit the cache,
- * and inserted into a hash table: two passes over memory, where a sort makes several.  To select by position, a
- * histogram finds the part of the range that contains it, and only that part is read again.
+ * vectordirect.c: counts distinct numbers of a vector, and selects by position, without sorting it.  Numbers are
+ * order-preserving 64-bit images.  To count them, they are scrambled, partitioned to fit the cache, and inserted into a
+ * hash table.  To select, a histogram finds the part of the range that is read again.
  */
 #include "postgres.h"
 
@@ -112,15 +110,9 @@ room_for(BigMem *mem, uint64 count)
 
 /* ---------------------------------------------------------------- different values */
 
-/*
- * Values are multiplied by a random odd factor.  This is a bijection that spreads the upper bits as well as any hash,
- * whatever the values.  The upper bits choose the partition, the next ones the slot.
- */
+/* Values times a random odd factor: a bijection that spreads upper bits.  These choose partition, then slot. */
 
-/*
- * Loads up to BLOCK values as 64-bit integers that are equal if and only if the values are.  Returns block or the
- * values in place.
- */
+/* Loads up to BLOCK values as 64-bit integers that are equal if the values are.  Returns block or values in place. */
 static inline const uint64 *
 load_equal(const Vector *values, gs_type type, uint64 from, uint64 *block, uint32 *n)
 {
@@ -182,9 +174,7 @@ table_put(Table *table, uint64 value)
 	}
 }
 
-/*
- * Counts distinct values.  The table starts at a size that suits most partitions, and grows.
- */
+/* Counts distinct values.  The table starts at a size that suits most partitions, and grows. */
 static uint64
 count_partition(Table *table, uint64 size, const uint64 *values, uint64 count, bool *has_zero)
 {
@@ -220,10 +210,7 @@ keep_values(const Table *table, bool zero, uint64 inverse, uint64 *out)
 	}
 }
 
-/*
- * Computes the inverse of an odd factor by Newton's method: each step doubles the number of correct bits, initially
- * three.
- */
+/* Computes the inverse of an odd factor by Newton's method: each step doubles the correct bits, initially three. */
 static uint64
 inverse_of(uint64 factor)
 {

@@ -1,7 +1,6 @@
 /*
  * vectorengine.c: executes questions about vectors as jobs of an engine.  The vectors stay in place, so a job can start
- * again at any time: with wider keys, or on the CPU after the service failed.  An answer is fetched completely and
- * checked before it is used.
+ * again: with wider keys, or on the CPU.  An answer is fetched completely and checked before it is used.
  */
 #include "postgres.h"
 
@@ -53,9 +52,7 @@ as_they_are(const VectorQuestion *q, int c)
 	return q->keys[c].plain != 0 && vector->offsets == NULL && vector->type->stride == q->keys[c].plain;
 }
 
-/*
- * Encodes up to *rows values of a column from a row on, in bulk or one by one.  Sets *rows to the number done.
- */
+/* Encodes up to *rows values of a column from a row on, in bulk or one by one.  Sets *rows to the number done. */
 static KeyResult
 fill_column(VectorQuestion *q, int c, uint64 from, uint32 *rows)
 {
@@ -85,10 +82,7 @@ fill_column(VectorQuestion *q, int c, uint64 from, uint32 *rows)
 	return KEY_OK;
 }
 
-/*
- * Fills and adds a chunk with the rows from `from` on.  Sets *rows to their number, 0 if the first one needs a larger
- * chunk.
- */
+/* Adds a chunk with the rows from `from` on.  Sets *rows to their number, 0 if the first needs a larger chunk. */
 static gs_status
 feed_chunk(VectorQuestion *q, uint64 from, uint32 *rows, bool *widened)
 {
@@ -298,10 +292,8 @@ find_operators(const VectorQuestion *q, Oid *operators)
 
 	for (uint32 c = 0; c < q->spec.ncolumns; c++)
 	{
-		const char *why;
-
 		operators[c] = vectorcompare_operator(&q->columns[c]);
-		supported &= sortkey_is_exact(operators[c], q->columns[c].collation, &why);
+		supported &= sortkey_is_exact(operators[c], q->columns[c].collation);
 	}
 	return supported;
 }

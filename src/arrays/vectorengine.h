@@ -52,10 +52,7 @@ typedef struct VectorQuestion
 /* Initializes a question and chooses its engine.  The caller fills in the rest of spec. */
 extern void question_begin(VectorQuestion *question, gs_op op, const VectorColumn *columns, int ncolumns);
 
-/*
- * Lets an engine answer, with the answer in mem.  Falls back to the CPU if the service fails.  Returns false, with
- * nothing done, if a column has no exact encoding.
- */
+/* Lets an engine, or after its failure the CPU, answer in mem.  Returns false if a column has no exact encoding. */
 extern bool question_ask(VectorQuestion *question, BigMem *mem);
 
 /* Raises the error for a status of the CPU engine. */

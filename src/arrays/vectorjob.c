@@ -85,10 +85,7 @@ vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns)
 /* So many rows ahead in an order values are loaded, and twice as many where they lie. */
 #define AHEAD 16
 
-/*
- * Loads values ahead of their turn: those of neighbours in an order lie anywhere in memory.  (Not inlined, a call that
- * only loads would be dropped.)
- */
+/* Loads values ahead of their turn, scattered as they are in an order.  Inlined, as a call would be dropped. */
 static pg_attribute_always_inline void
 load_ahead(const Vector *values, const uint32 *order, uint64 place)
 {

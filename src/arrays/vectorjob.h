@@ -1,11 +1,9 @@
 /*
- * vectorjob.h: questions about vectors of values.
- *
- * An engine answers them, or the type's comparator if a type has no exact encoding; answers do not depend on which.
- * Order and equality are those of the type's default btree family under the column's collation.  NULL equals NULL and
- * sorts as the column says.  All vectors of a call have equally many rows, at most GS_MAX_ROWS.  Small inputs stay in
- * the backend; failures of the service are repeated on the CPU and counted in gpusort_stat.  Answers are blocks of mem
- * with room for at least one element.  Unsortable types and lack of memory raise errors.
+ * vectorjob.h: questions about vectors of values.  An engine answers them, or the type's comparator if a type has no
+ * exact encoding; answers do not depend on which. Order and equality are those of the type's default btree family under
+ * the column's collation.  NULL equals NULL and sorts as the column says.  All vectors of a call have equally many
+ * rows.  Failures of the service are repeated on the CPU.  Answers are blocks of mem with room for an element.
+ *  Unsortable types and lack of memory raise errors.
  */
 #ifndef GPUSORT_VECTORJOB_H
 #define GPUSORT_VECTORJOB_H
@@ -19,10 +17,7 @@
 /* Returns all row numbers in stable order. */
 extern uint32 *vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns);
 
-/*
- * Returns runs of rows that are equal in the last column, in order of the first column or of arrival.  They may be one
- * column, whose runs in order are its distinct values.
- */
+/* Returns runs equal in the last column, in order of the first, which may be that one, or of arrival. */
 extern gs_run *vectorjob_runs(BigMem *mem, const VectorColumn *columns, int ncolumns, bool in_order, uint64 *nruns);
 
 /* Returns the first row of each run of equal values, in order or as the rows are. */
@@ -35,23 +30,14 @@ extern uint32 *vectorjob_select(BigMem *mem, const VectorColumn *column, gs_comp
 /* Returns the rows whose flag (a boolean) is true; with `all`, followed by the others. */
 extern uint32 *vectorjob_partition(BigMem *mem, const Vector *flags, bool all, uint64 *selected);
 
-/*
- * Computes the operation (GS_SUM, GS_MIN, GS_MAX) over each value and those before it, in the form of GS_SCAN.  Returns
- * NULL if engines cannot do it for the values' type.  GS_SUM needs numbers.
- */
+/* Computes GS_SUM, GS_MIN or GS_MAX over each value and those before it; NULL if engines cannot for this type. */
 extern void *vectorjob_scan(BigMem *mem, const VectorColumn *column, gs_operation operation, bool exclusive);
 
-/*
- * Computes the operation over the second column's values in each group of rows that are equal in the first one.  Groups
- * are in order of that column, or runs in arrival order if presorted.  Returns NULL as vectorjob_scan does.
- */
+/* Computes the operation over the second column in each group of the first, in its order, or of runs if presorted. */
 extern gs_group *vectorjob_reduce(BigMem *mem, const VectorColumn columns[2], bool presorted, gs_operation operation,
 								  uint64 *ngroups);
 
-/*
- * Returns the column's values in order, or with `distinct` each value once, as an array in cxt.  Stable: of equal
- * values the first is kept.
- */
+/* Returns the column's values in order, or the first of each distinct one, as an array in cxt. */
 extern ArrayType *vectorjob_sorted_array(BigMem *mem, const VectorColumn *column, bool distinct, int lower_bound,
 										 MemoryContext cxt);
 

@@ -1,6 +1,5 @@
 /*
- * vectorsort.c: a sort of rows of values, as GpuSort nodes sort: the order of vectors without an exact encoding, and an
- * aggregate's rows beyond the memory limit.
+ * vectorsort.c: a sort of rows of values, without an exact encoding or beyond the memory limit, as GpuSort does it.
  */
 #include "postgres.h"
 

@@ -20,9 +20,8 @@ typedef struct VectorSort
 } VectorSort;
 
 /*
- * Begins a sort of rows of the columns' types by the first nkeys of them, with an operator for each.  Only gpusort's
- * sort is stable; numbered keeps rows with equal keys in arrival order whoever sorts.  rescan: rows are read more than
- * once.
+ * Begins a sort of the columns' rows by the first nkeys, with an operator for each.  numbered keeps equal rows in
+ * arrival order whoever sorts.  rescan: rows are read more than once.
  */
 extern VectorSort *vectorsort_begin(const VectorColumn *columns, int ncolumns, const Oid *sortops, int nkeys,
 									bool numbered, bool rescan, double rows_expected);

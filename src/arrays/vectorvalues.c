@@ -1,10 +1,7 @@
 /*
- * vectorvalues.c: arrays made of a vector's values: sorted, without duplicates, or repeated.
- *
- * Numbers of 4 and 8 bytes are sorted without row numbers, and the engine returns them in the form of array elements.
- * Operations that take a single pass over fixed-width values call the CPU engine's primitives directly, from vector to
- * array, as sending the values elsewhere would take longer.  For all other types, row numbers are found first and
- * values gathered by them.
+ * vectorvalues.c: arrays made of a vector's values: sorted, without duplicates, or repeated.  The engine returns
+ * numbers of 4 and 8 bytes in the form of array elements.  A single pass over fixed-width values is the CPU engine's,
+ * as sending them would take longer.  Other types are gathered by row numbers.
  */
 #include "postgres.h"
 
@@ -26,10 +23,9 @@ vectorjob_numbers(const VectorColumn *column, gs_type *type)
 {
 	const Vector *values = column->values;
 	Oid			op = vectorcompare_operator(column);
-	const char *why;
 	SortKey		key;
 
-	if (values->offsets || !values->type->byval || !sortkey_is_exact(op, column->collation, &why))
+	if (values->offsets || !values->type->byval || !sortkey_is_exact(op, column->collation))
 		return false;
 	sortkey_open(&key, op, column->collation, false, false);
 	*type = key.spec.type;
@@ -135,10 +131,7 @@ call_memory(gs_engine *engine, Size bytes)
 	return memory;
 }
 
-/*
- * Writes the first value of each run to memory that the session keeps, since an array with room for all would fault in
- * new pages.
- */
+/* Writes runs' first values to memory that the session keeps: an array for all would fault in new pages. */
 static ArrayType *
 dedup_numbers(BigMem *mem, const Vector *values, gs_type type)
 {

@@ -67,10 +67,7 @@ begin_run(RunId *run, const RunIdCall *call, Datum value, bool isnull)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * gpu_run_id(value) OVER (… ORDER BY …): 1 for the partition's first run of equal values, 2 for the next.  NULL equals
- * NULL.
- */
+/* gpu_run_id(value) OVER (… ORDER BY …): numbers the partition's runs of equal values from 1.  NULL equals NULL. */
 Datum
 gpu_run_id(PG_FUNCTION_ARGS)
 {

@@ -1,15 +1,13 @@
 /*
  * bigmem.c: large blocks that grow without being copied.
  *
- * Rows, key columns and the engine's arrays grow to gigabytes and are accessed in random order.  Two features of Linux
- * make that fast: mremap moves page tables where realloc copies, and huge pages avoid most TLB misses (most systems
- * grant them only on request).
+ * Rows, key columns and the engine's arrays grow to gigabytes and are accessed in random order.  Linux's mremap moves
+ * page tables where realloc copies, and huge pages, granted only on request, avoid most TLB misses.
  *
  * Blocks below MMAP_THRESHOLD come from the memory context, so a small sort makes no system call.  Larger ones are
- * mapped as whole huge pages; faulting one in costs as much as some 50 small pages, and a block that grows up to two
- * megabytes stays in place.  The slack in these mappings is not accounted for as memory of the sort, and a query may
- * have many small sorts open at once.  It is therefore limited for the session, and for each sort to a fraction of the
- * memory limit; beyond that, blocks below a huge page come from the memory context as well.
+ * mapped as whole huge pages; faulting one in costs as much as some 50 small pages.  The slack in these mappings is not
+ * accounted for, and a query may have many small sorts open.  It is therefore limited for the session, and for each
+ * sort to a fraction of the memory limit; beyond that, blocks below a huge page come from the memory context, too.
  */
 #include "postgres.h"
 
@@ -28,10 +26,7 @@
 /* Blocks up to this size are copied into mappings that earlier sorts have used; larger ones keep their pages. */
 #define COPY_BYTES HUGE_PAGE
 
-/*
- * Limits of the slack in the mappings of small blocks: a divisor of the sort's memory limit, and bytes for all sorts of
- * the session, which is more than it usually has at a time.
- */
+/* Limits of the slack in small blocks' mappings: a divisor of the sort's memory limit, and bytes for the session. */
 #define SLACK_SHARE 4
 #define SESSION_SLACK (8 * HUGE_PAGE)
 
@@ -242,10 +237,7 @@ drop_block(BigMem *mem, BigBlock *block)
 		pfree(block->base);
 }
 
-/*
- * Takes a spare block with room for total bytes: the smallest or, if it is to grow, the largest.  If all are too small,
- * releases the largest, lest useless blocks pile up.
- */
+/* Takes the smallest spare block of total bytes, or if it is to grow the largest.  If none fits, frees the largest. */
 static BigBlock *
 take_spare(BigMem *mem, Size total, bool grows)
 {
@@ -330,10 +322,7 @@ bigmem_alloc(BigMem *mem, Size bytes)
 	return memory_of(block);
 }
 
-/*
- * Moves a mapping's pages to a larger mapping, and has the kernel extend them to its end.  The result is a single VMA,
- * since kernels before 6.17 move only one at a time.
- */
+/* Moves a mapping's pages to a larger one, which is extended as a single VMA: before 6.17 kernels move only one. */
 static bool
 move_pages(const BigBlock *block, void *base, Size total)
 {

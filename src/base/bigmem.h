@@ -16,10 +16,7 @@ extern MemoryContext bigmem_context(BigMem *mem);
 /* Allocates a block aligned to GS_ALIGN.  Returns NULL if there is no memory. */
 extern void *bigmem_alloc(BigMem *mem, Size bytes);
 
-/*
- * Enlarges a block to at least this size, possibly moving it.  Returns NULL, with the block unchanged, if there is no
- * memory.
- */
+/* Enlarges a block to at least this size, possibly moving it.  Without memory returns NULL, the block unchanged. */
 extern void *bigmem_resize(BigMem *mem, void *memory, Size bytes);
 
 /* Shrinks a block that has grown to its final size, releasing the rest. */
@@ -28,10 +25,7 @@ extern void bigmem_trim(void *memory, Size bytes);
 /* Releases a block, or keeps it for reuse after bigmem_hold. */
 extern void bigmem_free(BigMem *mem, void *memory);
 
-/*
- * With hold, released blocks are kept for later allocations that fit, since faulting in fresh memory costs more than
- * searching for them.  Without, releases the blocks kept.
- */
+/* With hold, keeps released blocks for later allocations, as faulting in memory costs more.  Without, releases them. */
 extern void bigmem_hold(BigMem *mem, bool hold);
 
 /* Returns callbacks for an engine.  poll serves the backend's interrupts. */

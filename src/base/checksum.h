@@ -1,6 +1,5 @@
 /*
- * checksum.h: checksums of temporary files.  Rows that are read back carry lengths that are trusted, so if a disk
- * returns other bytes than were written, the query must end with an error and do no harm.
+ * checksum.h: checksums of temporary files, whose rows carry lengths that are trusted when they are read back.
  */
 #ifndef GPUSORT_CHECKSUM_H
 #define GPUSORT_CHECKSUM_H

@@ -79,9 +79,7 @@
 #define copy_tuple_minimal(tuple) heap_copy_minimal_tuple(tuple)
 #endif
 
-/*
- * Looks up family, input type and direction of an ordering operator.  18 has a new representation of directions.
- */
+/* Looks up family, input type and direction of an ordering operator.  18 has a new representation of directions. */
 static inline bool
 ordering_op_properties(Oid op, Oid *opfamily, Oid *opcintype, bool *desc)
 {
@@ -101,9 +99,7 @@ ordering_op_properties(Oid op, Oid *opfamily, Oid *opcintype, bool *desc)
 	return true;
 }
 
-/*
- * Returns the number of disabled nodes of a path.  Before 18 disabled nodes have disable_cost added instead.
- */
+/* Returns the number of disabled nodes of a path.  Before 18 disabled nodes have disable_cost added instead. */
 static inline int
 disabled_nodes(const Path *path)
 {
@@ -123,11 +119,7 @@ add_disabled_nodes(Path *path, int count)
 #endif
 }
 
-/*
- * Returns the custom_plans of a CustomScan whose only child is its lefttree.  EXPLAIN calls a node disabled if its plan
- * has more disabled nodes than its children, and finds the children of a CustomScan only there.  It uses them for
- * nothing else.
- */
+/* Returns the custom_plans of a CustomScan whose only child is its lefttree, where EXPLAIN counts disabled nodes. */
 static inline List *
 children_for_explain(const Plan *child)
 {
@@ -143,9 +135,7 @@ children_for_explain(const Plan *child)
 	return NIL;
 }
 
-/*
- * Returns the ordering operator of a pathkey for a type, or InvalidOid if its family has none.
- */
+/* Returns the ordering operator of a pathkey for a type, or InvalidOid if its family has none. */
 static inline Oid
 pathkey_operator(const PathKey *pathkey, Oid type)
 {
@@ -166,9 +156,7 @@ pathkey_operator(const PathKey *pathkey, Oid type)
 #define server_presorts_aggregates	false
 #endif
 
-/*
- * Returns true if an aggregate's input arrives sorted.  Before 16 the aggregate always sorts itself.
- */
+/* Returns true if an aggregate's input arrives sorted.  Before 16 the aggregate always sorts itself. */
 static inline bool
 aggregate_is_presorted(const Aggref *aggregate)
 {
@@ -179,9 +167,7 @@ aggregate_is_presorted(const Aggref *aggregate)
 #endif
 }
 
-/*
- * Returns an aggregate of the query, of those that the planner treats as equal.
- */
+/* Returns an aggregate of the query, of those that the planner treats as equal. */
 static inline const Aggref *
 aggregate_of_info(const AggInfo *info)
 {
@@ -192,9 +178,7 @@ aggregate_of_info(const AggInfo *info)
 #endif
 }
 
-/*
- * Catalog attributes of ICU locales and rules.  16 added rules, 17 renamed attributes.
- */
+/* Catalog attributes of ICU locales and rules.  16 added rules, 17 renamed attributes. */
 #if PG_VERSION_NUM >= 170000
 #define ATTRIBUTE_OF_DATABASE_ICU_LOCALE	Anum_pg_database_datlocale
 #define ATTRIBUTE_OF_COLLATION_ICU_LOCALE	Anum_pg_collation_colllocale
@@ -215,18 +199,14 @@ aggregate_of_info(const AggInfo *info)
 #define COLLPROVIDER_BUILTIN	'b'
 #endif
 
-/*
- * Finishes a tuple descriptor that was filled in column by column, as 19 requires.
- */
+/* Finishes a tuple descriptor that was filled in column by column, as 19 requires. */
 #if PG_VERSION_NUM >= 190000
 #define finish_descriptor(desc) TupleDescFinalize(desc)
 #else
 #define finish_descriptor(desc) ((void) (desc))
 #endif
 
-/*
- * Counts tuples returned by a table scan.
- */
+/* Counts tuples returned by a table scan. */
 #if PG_VERSION_NUM >= 160000
 #define count_heap_tuples(rel, n) \
 	do { if (pgstat_should_count_relation(rel)) (rel)->pgstat_info->counts.tuples_returned += (n); } while (0)
@@ -281,11 +261,13 @@ group_expressions(const Query *query)
 
 /* Where a relation's files are.  16 renamed the parts. */
 #if PG_VERSION_NUM >= 160000
+#define relation_locator(rel)		((rel)->rd_locator)
 #define relation_filenode(rel)		((rel)->rd_locator.relNumber)
 #define relation_tablespace(rel)	((rel)->rd_locator.spcOid)
 #define relation_new_filenode_subid(rel)	((rel)->rd_newRelfilelocatorSubid)
 #define relation_first_filenode_subid(rel)	((rel)->rd_firstRelfilelocatorSubid)
 #else
+#define relation_locator(rel)		((rel)->rd_node)
 #define relation_filenode(rel)		((rel)->rd_node.relNode)
 #define relation_tablespace(rel)	((rel)->rd_node.spcNode)
 #define relation_new_filenode_subid(rel)	((rel)->rd_newRelfilenodeSubid)

@@ -1,10 +1,8 @@
 /*
- * costs.h: the measured constants of gpusort's costs, in one table.
- *
- * Each entry says what the constant costs, then its unit and its source.  The unit is what the value is multiplied by;
- * "plain" is the planner's own, in which a row of a sequential scan costs 0.02.  "Planning" is doc/planning.md, which
- * has the measured times.  A benchmark of whole queries (bench/shares.sh) does not print the value; the plans that are
- * chosen with it agree with its times.
+ * costs.h: the measured constants of gpusort's costs, in one table.  Each entry says what the constant costs, then its
+ * unit and its source.  The unit is what the value is multiplied by; "plain" is the planner's own, in which a row of a
+ * sequential scan costs 0.02.  "Planning" is doc/planning.md, which has the measured times.  A benchmark of whole
+ * queries (bench/shares.sh) does not print the value; the plans that are chosen with it agree with its times.
  */
 #ifndef GPUSORT_COSTS_H
 #define GPUSORT_COSTS_H

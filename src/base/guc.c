@@ -40,16 +40,20 @@ bool		gpusort_columns_float_sums = true;
 int			gpusort_columns_roll = 250;
 int			gpusort_columns_quiet = 60000;
 
+/* Other spellings of "on" and "off". */
+#define ON_OFF_ALIASES(on, off) \
+	{"true", on, true}, \
+	{"false", off, true}, \
+	{"yes", on, true}, \
+	{"no", off, true}, \
+	{"1", on, true}, \
+	{"0", off, true}
+
 static const struct config_enum_entry columns_options[] = {
 	{"on", COLUMNS_ON, false},
 	{"off", COLUMNS_OFF, false},
 	{"force", COLUMNS_FORCE, false},
-	{"true", COLUMNS_ON, true},
-	{"false", COLUMNS_OFF, true},
-	{"yes", COLUMNS_ON, true},
-	{"no", COLUMNS_OFF, true},
-	{"1", COLUMNS_ON, true},
-	{"0", COLUMNS_OFF, true},
+	ON_OFF_ALIASES(COLUMNS_ON, COLUMNS_OFF),
 	{NULL, 0, false}
 };
 
@@ -65,12 +69,7 @@ static const struct config_enum_entry share_options[] = {
 	{"off", SHARES_OFF, false},
 	{"scan", SHARES_SCAN, false},
 	{"exchange", SHARES_EXCHANGE, false},
-	{"true", SHARES_AUTO, true},
-	{"false", SHARES_OFF, true},
-	{"yes", SHARES_AUTO, true},
-	{"no", SHARES_OFF, true},
-	{"1", SHARES_AUTO, true},
-	{"0", SHARES_OFF, true},
+	ON_OFF_ALIASES(SHARES_AUTO, SHARES_OFF),
 	{NULL, 0, false}
 };
 

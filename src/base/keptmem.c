@@ -1,10 +1,9 @@
 /*
  * keptmem.c: memory that a session keeps for its next sort.
  *
- * Faulting in a page costs more than most of what a sort does with it, especially in virtual machines that return freed
- * memory to the host.  The mappings of finished sorts are therefore kept and marked MADV_FREE, so that the kernel may
- * take their pages at any time; pages it has not taken are reused without being zeroed.  Only client backends keep
- * memory, up to gpusort.kept_memory, and release all of it after KEPT_MS without use.
+ * Faulting in a page costs more than most of what a sort does with it.  The mappings of finished sorts are therefore
+ * kept and marked MADV_FREE, so that the kernel may take their pages at any time.  Only client backends keep memory, up
+ * to gpusort.kept_memory, and release it after KEPT_MS without use.
  *
  * Invariant: a mapping belongs either to a block (bigmem.c) or to this list.  No memory context owns it here.
  */
@@ -158,10 +157,7 @@ start_timer(void)
 	enable_timeout_after(timeout, KEPT_MS);
 }
 
-/*
- * Restarts the timer after an error, which disables all timeouts.  Inside a transaction block further errors may follow
- * unnoticed until its end, so nothing is kept there.
- */
+/* Restarts the timer after an error, which disables timeouts.  Keeps nothing in a transaction block: more may follow. */
 static void
 restore_timer(void)
 {
@@ -208,9 +204,7 @@ join(char *base, Size bytes, bool grown)
 	return false;
 }
 
-/*
- * Returns how many bytes of a mapping, which was written from its start, are resident.  The rest is not worth keeping.
- */
+/* Returns how many bytes of a mapping, written from its start, are resident.  The rest is not worth keeping. */
 static Size
 touched_bytes(char *base, Size bytes)
 {

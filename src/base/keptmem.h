@@ -7,16 +7,10 @@
 /* Size of the kernel's huge pages.  Pieces from this size on are multiples of it, and aligned. */
 #define HUGE_PAGE ((Size) 2 * 1024 * 1024)
 
-/*
- * Takes over a mapping and keeps all, part or none of it, within gpusort.kept_memory.  One that has grown was written
- * from its start, but perhaps not to its end.
- */
+/* Takes over a mapping and keeps what gpusort.kept_memory allows.  One that has grown was written from its start. */
 extern void keptmem_put(void *base, Size bytes, bool grown);
 
-/*
- * Returns a kept mapping of at least *bytes, and sets *bytes to its size; NULL if none fits.  grows: returns the
- * largest.  Its contents are undefined.
- */
+/* Returns a kept mapping of at least *bytes (grows: the largest) and its size, or NULL.  Its contents are undefined. */
 extern void *keptmem_take(Size *bytes, bool grows);
 
 /* Releases all kept memory.  Returns false if there was none. */

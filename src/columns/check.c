@@ -150,14 +150,12 @@ hash_other_row(Check *check, HeapTuple tuple)
 	return hash;
 }
 
-/* Adds a page of the table. */
-static bool
-take_rows(const HeapPageRows *rows, void *arg)
+/* Reads a page's rows one by one.  Returns the number of those that could be read; the others are hashed. */
+static int
+read_each(Check *check, const HeapPageRows *rows)
 {
-	Check	   *check = arg;
 	int			nread = 0;
 
-	row_forget(&check->reader, 0, MaxHeapTuplesPerPage);
 	for (int i = 0; i < rows->count; i++)
 	{
 		HeapTupleData tuple = {.t_data = rows->tuples[i], .t_tableOid = RelationGetRelid(check->rel)};
@@ -170,7 +168,17 @@ take_rows(const HeapPageRows *rows, void *arg)
 			check->hash ^= hash_other_row(check, &tuple);
 		}
 	}
-	hash_rows(check, nread);
+	return nread;
+}
+
+/* Adds a page of the table. */
+static bool
+take_rows(const HeapPageRows *rows, void *arg)
+{
+	Check	   *check = arg;
+
+	row_forget(&check->reader, 0, MaxHeapTuplesPerPage);
+	hash_rows(check, rows_read(&check->reader, rows->tuples, rows->count, 0) ? rows->count : read_each(check, rows));
 	check->rows += (uint64) rows->count;
 	return true;
 }
@@ -200,10 +208,9 @@ find_columns(Check *check, const HeldTable *table)
  * are left to the table.
  */
 static bool
-answer_from_columns(Check *check, ServiceLink *link, PageProof *proof)
+answer_from_columns(Check *check, ServiceLink *link, HeldTable *table, PageProof *proof)
 {
-	HeldTable  *table = held_table(link, check->rel, &check->why);
-	uint32	   *indexes = table ? find_columns(check, table) : NULL;
+	uint32	   *indexes = find_columns(check, table);
 	instr_time	since;
 
 	for (int attempt = 0; indexes != NULL && attempt < 3; attempt++)
@@ -240,6 +247,7 @@ answer(Check *check)
 	PageProof	proof = {0};
 	EngineFailure failure = ENGINE_OK;
 	ServiceLink *volatile link = NULL;
+	HeldTable  *volatile table = NULL;
 	volatile bool held = false;
 	instr_time	since;
 
@@ -252,7 +260,8 @@ answer(Check *check)
 	{
 		PG_TRY();
 		{
-			held = answer_from_columns(check, link, &proof);
+			table = held_table(link, check->rel, &check->why);
+			held = table != NULL && answer_from_columns(check, link, table, &proof);
 		}
 		PG_CATCH();
 		{
@@ -273,7 +282,7 @@ answer(Check *check)
 	check->young = proof.young;
 	check->undecided = proof.undecided;
 	INSTR_TIME_SET_CURRENT(since);
-	check->from_table = heap_unproved_rows(check->rel, check->snapshot, proof.nblocks, proof.proved, take_rows,
+	check->from_table = heap_unproved_rows(check->rel, check->snapshot, &proof, held ? &table->map : NULL, take_rows,
 										   check);
 	check->heap_us = lap(&since);
 	/* undecided pages would be the same after another load */

@@ -44,6 +44,7 @@ typedef struct Asking
 	gs_chunk   *chunk;			/* its header; NULL: no slot is at hand */
 	char	   *slot;
 	uint64		added;
+	uint64		added_unheld;	/* of these, from leaves that are not held */
 	const char *why;			/* it failed */
 } Asking;
 
@@ -118,12 +119,27 @@ close_chunk(Asking *asking)
 	return false;
 }
 
+/* Adds a page's rows at once.  Returns false if they do not fit the slot, or are to be read one by one. */
+static bool
+take_page(Asking *asking, const HeapPageRows *rows)
+{
+	gs_chunk   *chunk = asking->chunk;
+
+	if (chunk == NULL || chunk->rows + (uint32) rows->count >= chunk->capacity ||
+		!rows_read(&asking->reader, rows->tuples, rows->count, chunk->rows))
+		return false;
+	chunk->rows += (uint32) rows->count;
+	return true;
+}
+
 /* Adds a page's rows, as a HeapRowsTaker. */
 static bool
 take_rows(const HeapPageRows *rows, void *arg)
 {
 	Asking	   *asking = arg;
 
+	if (take_page(asking, rows))
+		return true;
 	for (int i = 0; i < rows->count; i++)
 	{
 		if (asking->chunk == NULL && !open_chunk(asking))
@@ -147,11 +163,19 @@ add_rows(Asking *asking, const Leaf *leaf, const PageProof *proof)
 	BlockNumber pages;
 
 	row_reader_init(&asking->reader, leaf->rel, leaf->columns, asking->question->query->ncolumns);
-	pages = heap_unproved_rows(leaf->rel, asking->question->snapshot, proof->nblocks, proof->proved, take_rows,
-							   asking);
+	pages = heap_unproved_rows(leaf->rel, asking->question->snapshot, proof, leaf->held ? &leaf->held->map : NULL,
+							   take_rows, asking);
 	if (asking->why == NULL && asking->chunk != NULL)
 		(void) close_chunk(asking);
 	return pages;
+}
+
+/* Counts a scan of a relation for pg_stat_all_tables, as PostgreSQL's plan would have. */
+static void
+count_scan(Relation rel, uint64 rows)
+{
+	pgstat_count_heap_scan(rel);
+	count_heap_tuples(rel, (PgStat_Counter) rows);
 }
 
 /* Adds all rows of the leaves that are not held. */
@@ -159,19 +183,23 @@ static BlockNumber
 add_unheld(Asking *asking)
 {
 	BlockNumber pages = 0;
+	uint64		before = asking->added;
 
 	for (int i = 0; i < asking->nleaves && asking->why == NULL; i++)
 	{
 		Leaf	   *leaf = &asking->leaves[i];
 		PageProof	nothing = {0};
+		uint64		added = asking->added;
 
 		if (leaf->held != NULL)
 			continue;
 		nothing.nblocks = RelationGetNumberOfBlocks(leaf->rel);
 		nothing.proved = palloc0(((Size) nothing.nblocks / 64 + 1) * sizeof(uint64));
 		pages += add_rows(asking, leaf, &nothing);
+		count_scan(leaf->rel, asking->added - added);
 		pfree(nothing.proved);
 	}
+	asking->added_unheld = asking->added - before;
 	return pages;
 }
 
@@ -194,8 +222,7 @@ add_answer(Asking *asking, const Leaf *leaf, const gs_reduced *reduced, const St
 	ColumnsQuestion *question = asking->question;
 
 	question->rows += answer->rows + asking->added;
-	pgstat_count_heap_scan(leaf->rel);
-	count_heap_tuples(leaf->rel, (PgStat_Counter) (answer->rows + asking->added));
+	count_scan(leaf->rel, answer->rows + asking->added - asking->added_unheld);
 	if (is_first_held(asking, leaf))
 		memcpy(question->reduced, reduced, sizeof(gs_reduced) * (Size) question->query->nrequests);
 	else if (gs_reduced_combine(question->steps.steps, question->reduced, reduced) != GS_OK)
@@ -231,7 +258,7 @@ ask(Asking *asking, const Leaf *leaf, PageProof *proof, bool *stale)
 	const char *why;
 
 	INSTR_TIME_SET_CURRENT(since);
-	asking->added = 0;
+	asking->added = asking->added_unheld = 0;
 	if (!store_ask(asking->link, &about, &failure))
 		return engine_failure_text(failure);
 	table_pages = add_rows(asking, leaf, proof);

@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 
 #include "heap_pages.h"
+#include "page_look.h"
 
 /*
  * Returns true if a snapshot sees a tuple by its hint bits alone, as most are seen.  HeapTupleSatisfiesMVCC
@@ -38,12 +39,15 @@ is_visible(Relation rel, Snapshot snapshot, Buffer buffer, ItemId item, BlockNum
 	return HeapTupleSatisfiesVisibility(&tuple, snapshot, buffer);
 }
 
-/* Fetches a page into the processor's cache: tuples lie in no order that it would foresee. */
+/*
+ * Fetches a page into the processor's cache of second level: tuples lie in no order that it would foresee, and the
+ * first level has too few misses under way for all of a page.
+ */
 static inline void
-prefetch_page(Page page)
+fetch_page(const char *page)
 {
 	for (int at = 0; at < BLCKSZ; at += PG_CACHE_LINE_SIZE / 2)
-		__builtin_prefetch(page + at);
+		__builtin_prefetch(page + at, 0, 2);
 }
 
 /* Collects the visible rows of a page that is locked. */
@@ -56,7 +60,6 @@ collect_visible(Relation rel, Snapshot snapshot, Buffer buffer, HeapPageRows *ro
 	bool		by_hints = snapshot->snapshot_type == SNAPSHOT_MVCC;
 	int			count = 0;
 
-	prefetch_page(page);
 	for (OffsetNumber line = FirstOffsetNumber; line <= last; line++)
 	{
 		ItemId		item = PageGetItemId(page, line);
@@ -74,16 +77,17 @@ collect_visible(Relation rel, Snapshot snapshot, Buffer buffer, HeapPageRows *ro
 	rows->count = count;
 }
 
-/* Hands a page's visible rows to take, and counts it if it is in use.  Returns false if no more are wanted. */
+/*
+ * Hands the visible rows of a page that is pinned to take, unpins it, and counts it if it is in use.  Returns false if
+ * no more are wanted.
+ */
 static bool
-take_page(Relation rel, Snapshot snapshot, BlockNumber block, BufferAccessStrategy strategy, HeapRowsTaker take,
-		  void *arg, BlockNumber *used)
+take_page(Relation rel, Snapshot snapshot, Buffer buffer, HeapRowsTaker take, void *arg, BlockNumber *used)
 {
-	Buffer		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
 	HeapPageRows rows;
 	bool		more;
 
-	rows.block = block;
+	rows.block = BufferGetBlockNumber(buffer);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	*used += !PageIsNew(BufferGetPage(buffer));
 	collect_visible(rel, snapshot, buffer, &rows);
@@ -93,26 +97,47 @@ take_page(Relation rel, Snapshot snapshot, BlockNumber block, BufferAccessStrate
 	return more;
 }
 
+/* Returns the first page from a block on whose bit is clear, or a number beyond the table. */
+static BlockNumber
+next_unproved(const PageProof *proof, BlockNumber block)
+{
+	while (block < proof->nblocks && (proof->proved[block / 64] >> block % 64 & 1))
+		block = proof->proved[block / 64] == PG_UINT64_MAX ? (block | 63) + 1 : block + 1;
+	return block;
+}
+
+/* Pins a page that is to be read soon, and has its memory fetched meanwhile. */
+static Buffer
+pin_ahead(Relation rel, BlockNumber block, const PageMap *map, BufferAccessStrategy strategy)
+{
+	Buffer		recent = map ? page_map_buffer(map, block) : InvalidBuffer;
+	Buffer		buffer = page_pin(rel, block, recent, strategy);
+
+	fetch_page(BufferGetPage(buffer));
+	return buffer;
+}
+
 BlockNumber
-heap_unproved_rows(Relation rel, Snapshot snapshot, BlockNumber nblocks, const uint64 *proved, HeapRowsTaker take,
+heap_unproved_rows(Relation rel, Snapshot snapshot, const PageProof *proof, const PageMap *map, HeapRowsTaker take,
 				   void *arg)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	BlockNumber block = next_unproved(proof, 0);
+	Buffer		ahead = block < proof->nblocks ? pin_ahead(rel, block, map, strategy) : InvalidBuffer;
 	BlockNumber pages = 0;
 
-	for (BlockNumber block = 0; block < nblocks; block++)
+	while (BufferIsValid(ahead))
 	{
-		if (proved[block / 64] == PG_UINT64_MAX)
-		{
-			block |= 63;		/* on to the next word */
-			continue;
-		}
-		if (proved[block / 64] >> block % 64 & 1)
-			continue;
+		Buffer		buffer = ahead;
+
 		CHECK_FOR_INTERRUPTS();
-		if (!take_page(rel, snapshot, block, strategy, take, arg, &pages))
+		block = next_unproved(proof, block + 1);
+		ahead = block < proof->nblocks ? pin_ahead(rel, block, map, strategy) : InvalidBuffer;
+		if (!take_page(rel, snapshot, buffer, take, arg, &pages))
 			break;
 	}
+	if (BufferIsValid(ahead))
+		ReleaseBuffer(ahead);
 	FreeAccessStrategy(strategy);
 	return pages;
 }

@@ -9,6 +9,8 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
+#include "proof.h"
+
 /* A page's visible rows, in the order of their line pointers. */
 typedef struct HeapPageRows
 {
@@ -22,11 +24,11 @@ typedef struct HeapPageRows
 typedef bool (*HeapRowsTaker) (const HeapPageRows *rows, void *arg);
 
 /*
- * Hands the visible rows of all pages whose bits are clear in proved to take, in order, serving interrupts.  Returns
- * the number of those in use: a table has many that were never used after it grew by several at a time, and without an
- * LSN they cannot be held.
+ * Hands the visible rows of all pages that are not proved to take, in order, serving interrupts.  Pages are looked for
+ * where the map, unless it is NULL, says that they were seen last.  Returns the number of pages in use: a table has many
+ * that were never used after it grew by several at a time, and without an LSN they cannot be held.
  */
-extern BlockNumber heap_unproved_rows(Relation rel, Snapshot snapshot, BlockNumber nblocks, const uint64 *proved,
+extern BlockNumber heap_unproved_rows(Relation rel, Snapshot snapshot, const PageProof *proof, const PageMap *map,
 									  HeapRowsTaker take, void *arg);
 
 #endif

@@ -28,7 +28,8 @@ PGDLLEXPORT void gpusort_keeper_main(Datum arg);
 
 /* Between two attempts to reach the service. */
 #define CALL_MS 1000
-/* Part of the time that is for reading pages. */
+/* Part of the time that is for rolls, and part of it that is for reading pages. */
+#define ROLL_PART 10
 #define READ_PART 10
 /* Time for that in a roll while a first load is under way.  Who waits for a table's lock waits as long. */
 #define LOAD_US 50000
@@ -38,16 +39,17 @@ static KeeperShared *keeper;
 static ServiceLink *service_link;
 static int64 called_ms;			/* last attempt to reach the service */
 static int64 rolled_ms;			/* when the last roll began */
+static int64 roll_took_ms;		/* until its end */
 static uint64 rolls;
 
 /*
- * Returns the time between two rolls when queries had to read pages from the table.  A longer window costs writers, as
- * nothing is pruned meanwhile.
+ * Returns the time between two rolls when queries had to read pages from the table: rolls take a tenth of it, within
+ * bounds.
  */
 static int64
 hurry_ms(void)
 {
-	return (int64) gpusort_columns_roll * 2 / 5;
+	return Min(Max(roll_took_ms * ROLL_PART, gpusort_columns_roll / 10), (int64) gpusort_columns_roll * 2 / 5);
 }
 
 /* Exit callback.  Loaders end, too, as nobody would publish what they store. */
@@ -251,6 +253,7 @@ roll(bool *busy)
 		lose_service();
 	/* without a service, too: a window that stays keeps writers from pruning */
 	*busy = roll_tables();
+	roll_took_ms = gsd_now_ms() - rolled_ms;
 	keeper_report(all);
 	return !is_quiet();
 }

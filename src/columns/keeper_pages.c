@@ -13,7 +13,7 @@
  * before (segment.c: take_page); rows left out, pages in progress (judge); no invalid LSN (take_page, break_chain);
  * oldest and newest xid (note_xid), which are cleared once before the horizon, and never 2^30 transactions old
  * (keeper_read.c: age_young); the version that queries pin has the LSN that they compare (kept_table_publish: rows,
- * then the map); the look (proof.c: page_lsn); promotion (promote); another file is another table (kept_table_current).
+ * then the map); the look (page_look.c); promotion (promote); another file is another table (kept_table_current).
  */
 #include "postgres.h"
 
@@ -111,6 +111,7 @@ settle(KeptTable *table)
 		kept_table_release(table, block);
 		kept_table_place(table, block, table->results[i].segment);
 		table->lsns[block] = page->lsn;
+		table->map.buffers[block] = page->buffer;
 		if (proved)
 			set_page_bit(table->held, block);
 		else

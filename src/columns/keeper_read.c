@@ -17,6 +17,7 @@
 
 #include "src/base/compat.h"
 #include "keeper.h"
+#include "page_look.h"
 
 /* Pages between two looks at the clock. */
 #define LOOK_PAGES 16
@@ -72,18 +73,15 @@ age_young(KeptTable *table, TransactionId horizon)
 		}
 }
 
-/* Returns a page's LSN and flag in one hold of the lock (proof.c has this look, too, of a query). */
-static XLogRecPtr
-lsn_now(PageReading *reading, BlockNumber block, bool *all_visible)
+/* Looks at a page, and notes where it is. */
+static PageLook
+look_at(PageReading *reading, BlockNumber block)
 {
-	Buffer		buffer = ReadBufferExtended(reading->rel, MAIN_FORKNUM, block, RBM_NORMAL, reading->strategy);
-	XLogRecPtr	lsn;
+	KeptTable  *table = reading->roll->table;
+	PageLook	look = page_look(reading->rel, block, page_map_buffer(&table->map, block), reading->strategy);
 
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	lsn = BufferGetLSNAtomic(buffer);
-	*all_visible = PageIsAllVisible(BufferGetPage(buffer));
-	UnlockReleaseBuffer(buffer);
-	return lsn;
+	table->map.buffers[block] = look.buffer;
+	return look;
 }
 
 /* Sends what was read.  Returns false if the service fails or has no memory. */
@@ -145,11 +143,10 @@ read_settled(PageReading *reading, BlockNumber block)
 	KeptTable  *table = reading->roll->table;
 	XLogRecPtr	known = table->lsns[block];
 	XLogRecPtr	now;
-	bool		all_visible;
 
 	if (XLogRecPtrIsInvalid(known))
 		return read_page(reading, block);	/* never seen */
-	now = lsn_now(reading, block, &all_visible);
+	now = look_at(reading, block).lsn;
 	if (page_bit(table->young, block))
 	{
 		if (now == known)
@@ -172,11 +169,11 @@ static bool
 promote(PageReading *reading, BlockNumber block)
 {
 	KeptTable  *table = reading->roll->table;
-	bool		all_visible;
+	PageLook	look = look_at(reading, block);
 
-	if (lsn_now(reading, block, &all_visible) != table->lsns[block])
+	if (look.lsn != table->lsns[block])
 		kept_table_release(table, block);
-	else if (all_visible)
+	else if (look.all_visible)
 	{
 		clear_page_bit(table->young, block);
 		set_page_bit(table->held, block);

@@ -138,9 +138,9 @@ declare_map(KeptTable *table, uint64 expected, ServiceLink *link, EngineFailure 
 					   why);
 }
 
-/* Makes a map of the table's capacity. */
+/* Makes a map of the table's capacity, in which pages are where an earlier map, if it is one, saw them last. */
 static bool
-make_map(KeptTable *table)
+make_map(KeptTable *table, const PageMap *earlier)
 {
 	PageMap		map;
 
@@ -149,6 +149,8 @@ make_map(KeptTable *table)
 		return false;
 	memcpy(map.lsns, table->lsns, table->capacity * sizeof(XLogRecPtr));
 	memcpy(map.segments, table->segments, table->capacity * sizeof(uint32));
+	if (earlier->header != NULL)
+		memcpy(map.buffers, earlier->buffers, Min(earlier->header->capacity, table->capacity) * sizeof(Buffer));
 	table->map = map;
 	return true;
 }
@@ -177,7 +179,7 @@ kept_table_grow(KeptTable *table, BlockNumber nblocks, ServiceLink *link, Engine
 
 	regrow_arrays(table, capacity);
 	*why = ENGINE_NO_FILE;
-	if (!make_map(table))
+	if (!make_map(table, &old))
 		return false;
 	PG_TRY();
 	{
@@ -387,6 +389,7 @@ kept_table_declare(KeptTable *table, Relation rel, const ColumnDescription *colu
 	BlockNumber capacity;
 	PageMap		earlier;
 	bool		adopted;
+	bool		made;
 
 	make_key(&table->shown->key, rel, generation);
 	table->shown->ncolumns = (uint32) ncolumns;
@@ -408,10 +411,12 @@ kept_table_declare(KeptTable *table, Relation rel, const ColumnDescription *colu
 		table->shown->ready_since = earlier.header->ready_since;
 		table->nblocks = earlier.header->nblocks;
 		adopt_pages(table, &earlier);
-		page_map_detach(&earlier);
 	}
+	made = make_map(table, &earlier);
+	if (adopted)
+		page_map_detach(&earlier);
 	*why = ENGINE_NO_FILE;
-	if (!make_map(table))
+	if (!made)
 		return false;
 	table->loading = true;
 	table->shown->total = RelationGetNumberOfBlocks(rel);

@@ -43,11 +43,18 @@ segments_at(BlockNumber capacity)
 	return lsns_at(capacity) + TYPEALIGN(4096, (Size) capacity * sizeof(XLogRecPtr));
 }
 
+/* Returns where buffers are. */
+static Size
+buffers_at(BlockNumber capacity)
+{
+	return segments_at(capacity) + TYPEALIGN(4096, (Size) capacity * sizeof(uint32));
+}
+
 /* The file is sparse: young pages that were never written take no memory. */
 static Size
 map_bytes(BlockNumber capacity)
 {
-	return segments_at(capacity) + TYPEALIGN(4096, (Size) capacity * sizeof(uint32));
+	return buffers_at(capacity) + TYPEALIGN(4096, (Size) capacity * sizeof(Buffer));
 }
 
 /* Sets the pointers to a map's parts. */
@@ -59,6 +66,7 @@ set_parts(PageMap *map, void *base, BlockNumber capacity)
 	map->young = (YoungPage *) ((char *) base + young_at(capacity));
 	map->lsns = (XLogRecPtr *) ((char *) base + lsns_at(capacity));
 	map->segments = (uint32 *) ((char *) base + segments_at(capacity));
+	map->buffers = (Buffer *) ((char *) base + buffers_at(capacity));
 	map->bytes = map_bytes(capacity);
 }
 

@@ -4,9 +4,10 @@
  * One map lies in one sealed memory file per held table.  The keeper makes it and keeps the only writable mapping
  * (F_SEAL_FUTURE_WRITE); it hands the descriptor to the service, which hands it to sessions of that database.
  *
- *     header | held pages, a bit each | young pages, sorted by block | LSNs | segments
+ *     header | held pages, a bit each | young pages, sorted by block | LSNs | segments | buffers
  *
- * The last two, a value for each page, are the keeper's memory, which a later keeper takes over by them.
+ * The last three have a value for each page.  LSNs and segments are the keeper's memory, which a later keeper takes over
+ * by them.  Buffers are where the keeper saw pages last: pages may have moved since, and who looks there compares.
  *
  * Readers copy all of it under a sequence lock (page_map_read).  A copy is one version: held bits, LSNs and xids belong
  * to the rows that the service has under that version number.
@@ -19,6 +20,7 @@
 #include "port/atomics.h"
 #include "datatype/timestamp.h"
 #include "storage/block.h"
+#include "storage/buf.h"
 
 #include "column.h"
 
@@ -87,6 +89,7 @@ typedef struct PageMap
 	YoungPage  *young;
 	XLogRecPtr *lsns;			/* of held and young pages at load; not for readers */
 	uint32	   *segments;		/* where the rows of a page lie in the service; not for readers */
+	Buffer	   *buffers;		/* where pages were seen last, or InvalidBuffer */
 	Size		bytes;
 	int			fd;				/* the keeper's, else -1 */
 } PageMap;
@@ -110,6 +113,15 @@ extern bool page_map_attach(PageMap *map, int fd);
 
 /* Unmaps. */
 extern void page_map_detach(PageMap *map);
+
+/* Returns the buffer where a page was seen last, or InvalidBuffer.  It is no part of any version. */
+static inline Buffer
+page_map_buffer(const PageMap *map, BlockNumber block)
+{
+	if (map->header == NULL || block >= map->header->capacity)
+		return InvalidBuffer;
+	return *(volatile Buffer *) &map->buffers[block];
+}
 
 /* The keeper's: writes what changed since the last version.  held and young are complete. */
 extern void page_map_publish(PageMap *map, const PageMapHeader *changing, const uint64 *held, const YoungPage *young);

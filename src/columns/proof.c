@@ -33,6 +33,7 @@
 #include "utils/snapmgr.h"
 
 #include "src/base/compat.h"
+#include "page_look.h"
 #include "proof.h"
 
 /* As in visibilitymap.c: two bits a page. */
@@ -44,6 +45,9 @@
 
 /* Young pages between two looks for interrupts. */
 #define INTERRUPT_PAGES 1024
+
+/* Young pages whose memory is fetched ahead. */
+#define PAGES_AHEAD		8
 
 /* A snapshot's running transactions, ascending. */
 typedef struct RunningXids
@@ -223,25 +227,9 @@ sees_all_ended(const RunningXids *running, const YoungPage *page)
 		!any_running_between(running, page->oldest, page->newest);
 }
 
-/*
- * Returns a page's LSN.  The share lock keeps out whoever changes tuples, and the atomic read whoever sets hint bits
- * (bufmgr.c: BufferGetLSNAtomic).
- */
-static XLogRecPtr
-page_lsn(Relation rel, BlockNumber block, BufferAccessStrategy strategy)
-{
-	Buffer		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
-	XLogRecPtr	lsn;
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	lsn = BufferGetLSNAtomic(buffer);
-	UnlockReleaseBuffer(buffer);
-	return lsn;
-}
-
 /* Proves young pages, each by its own LSN and xids. */
 static void
-prove_young(Relation rel, Snapshot snapshot, const PageMapCopy *copy, PageProof *proof)
+prove_young(Relation rel, Snapshot snapshot, const PageMap *map, const PageMapCopy *copy, PageProof *proof)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	RunningXids running;
@@ -253,11 +241,13 @@ prove_young(Relation rel, Snapshot snapshot, const PageMapCopy *copy, PageProof 
 
 		if (i % INTERRUPT_PAGES == 0)
 			CHECK_FOR_INTERRUPTS();
+		if (i + PAGES_AHEAD < copy->nyoung)
+			page_look_ahead(page_map_buffer(map, page[PAGES_AHEAD].block));
 		if (page->block >= proof->nblocks || XLogRecPtrIsInvalid(page->lsn))
 			continue;
 		if (!sees_all_ended(&running, page))
 			proof->undecided++;
-		else if (page_lsn(rel, page->block, strategy) == page->lsn)
+		else if (page_look(rel, page->block, page_map_buffer(map, page->block), strategy).lsn == page->lsn)
 		{
 			proof->proved[page->block / 64] |= UINT64CONST(1) << page->block % 64;
 			proof->young++;
@@ -291,7 +281,7 @@ prove_pages(Relation rel, Snapshot snapshot, const PageMap *map, const KeeperSha
 		return false;
 	}
 	proof->pages = (BlockNumber) pg_popcount((const char *) proof->proved, (int) (words * sizeof(uint64)));
-	prove_young(rel, snapshot, &copy, proof);
+	prove_young(rel, snapshot, map, &copy, proof);
 	proof->pages += proof->young;
 	page_map_free_copy(&copy);
 	return true;

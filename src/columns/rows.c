@@ -240,6 +240,71 @@ row_read(RowReader *reader, HeapTupleHeader tuple, uint32 row)
 		walk(reader, tuple, reader->nfixed, reader->nattributes, (uint32) reader->fixed_end, row);
 }
 
+/* Copies the values at an offset of all tuples.  Inlined for each width, so that a copy is an instruction. */
+static pg_attribute_always_inline void
+copy_values(char *out, const HeapTupleHeader *tuples, int count, uint32 offset, Size width)
+{
+	for (int row = 0; row < count; row++)
+		memcpy(out + width * row, (const char *) tuples[row] + tuples[row]->t_hoff + offset, width);
+}
+
+/* Copies a column of known offset from all tuples, as rows from first on. */
+static void
+copy_column(RowColumn *column, const HeapTupleHeader *tuples, int count, uint32 offset, uint32 first)
+{
+	char	   *out = column->values + column->width * first;
+
+	switch (column->width)
+	{
+		case 1:
+			copy_values(out, tuples, count, offset, 1);
+			break;
+		case 2:
+			copy_values(out, tuples, count, offset, 2);
+			break;
+		case 4:
+			copy_values(out, tuples, count, offset, 4);
+			break;
+		case 8:
+			copy_values(out, tuples, count, offset, 8);
+			break;
+		default:
+			copy_values(out, tuples, count, offset, 16);
+			break;
+	}
+}
+
+/* Returns true if all tuples have values for all attributes, so that known offsets apply. */
+static bool
+all_complete(const RowReader *reader, const HeapTupleHeader *tuples, int count)
+{
+	for (int row = 0; row < count; row++)
+		if ((tuples[row]->t_infomask & HEAP_HASNULL) != 0 ||
+			(int) HeapTupleHeaderGetNatts(tuples[row]) < reader->nattributes)
+			return false;
+	return true;
+}
+
+bool
+rows_read(RowReader *reader, const HeapTupleHeader *tuples, int count, uint32 first)
+{
+	if (!all_complete(reader, tuples, count))
+		return false;
+	for (int i = 0; i < reader->nheld; i++)
+	{
+		RowColumn  *column = &reader->columns[reader->fixed[i].column];
+
+		if (column->description.form != COLUMN_AS_IS)
+			return false;
+		copy_column(column, tuples, count, reader->fixed[i].offset, first);
+	}
+	for (int row = 0; row < count && reader->nfixed < reader->nattributes; row++)
+		if (!walk(reader, tuples[row], reader->nfixed, reader->nattributes, (uint32) reader->fixed_end,
+				  first + (uint32) row))
+			return false;
+	return true;
+}
+
 void
 row_forget(RowReader *reader, uint32 first, uint32 end)
 {

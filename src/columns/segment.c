@@ -192,6 +192,7 @@ segment_add(SegmentWriter *writer, Relation rel, BlockNumber block, bool visible
 	loaded->block = block;
 	loaded->all_visible = visible;
 	buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+	loaded->buffer = buffer;
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	outcome = take_page(writer, rel, buffer, loaded, horizon);
 	UnlockReleaseBuffer(buffer);

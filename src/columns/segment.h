@@ -18,6 +18,7 @@ typedef struct LoadedPage
 	TransactionId newest;
 	uint32		all_visible;	/* by a copy of the map before, and by its own flag */
 	XLogRecPtr	lsn;			/* may be invalid */
+	Buffer		buffer;			/* where it was */
 } LoadedPage;
 
 /* Why a page could not be read. */

@@ -1,6 +1,6 @@
 /*
- * store_ask.c: a question about columns, as calls: a list of steps over pages that the service holds, and over rows that
- * the caller adds.
+ * store_ask.c: a question about columns, as calls: a list of steps over pages that the service holds, and over rows
+ * that the caller adds.
  *
  * The mask and the list lie in the first slots of the ring until the answer is there; chunks of rows use the others.
  */

@@ -1,7 +1,5 @@
 /*
- * explain.c: what EXPLAIN shows of nodes that sort.
- *
- * Sort Key and Sort Method read as they do for PostgreSQL's Sort, whose printing functions are not exported.
+ * explain.c: what EXPLAIN shows of nodes that sort.  Sort Key and Sort Method read as for PostgreSQL's Sort.
  */
 #include "postgres.h"
 
@@ -65,10 +63,7 @@ append_options(StringInfo out, Node *key, Oid sortop, Oid collation, bool nulls_
 		appendStringInfoString(out, " NULLS LAST");
 }
 
-/*
- * Returns true if a column is in the child's target list, where EXPLAIN finds it for a Sort.  The child of a GpuMerge
- * returns blocks, and a sort may have lost a column that repeats another one (plan_junk.c).
- */
+/* Returns true if the child's target list has a column: not a GpuMerge's, nor one that plan_junk.c removed. */
 static bool
 shows_child(const CustomScan *scan, int attno)
 {
@@ -309,10 +304,7 @@ own_loops(PlanState *node, double *ms)
 	return Max(loops, 1.0);
 }
 
-/*
- * Prints how long the stages took, per loop.  The child's part of the input and the time of output are known only if
- * the executor times every call of a node: the clock is not read for them here.
- */
+/* Prints how long the stages took, per loop.  Input and output are known only if the executor times every call. */
 static void
 explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
 {
@@ -340,10 +332,7 @@ explain_stages(const SorterStages *stages, PlanState *node, ExplainState *es)
 		{"  out %.1f ms", "Out Time", "ms", Max(total_ms / loops - input_ms - sort_ms, 0.0), 3}}, 4, es);
 }
 
-/*
- * Only parallel-aware nodes get shared memory.  What comes back from a worker for every node is its instrumentation.
- * Two of its counts are of rows that a filter removed; a sort has no filter, so they carry kilobytes.
- */
+/* What workers report for every node is instrumentation: two counts of filtered rows, of which a sort has none. */
 void
 explain_report_space(PlanState *node, Sorter *sorter, SortSpace *reported)
 {

@@ -26,10 +26,7 @@ extern char *explain_column(CustomScanState *node, int attno, Node **expr, List 
 /* Prints the sort keys as PostgreSQL does. */
 extern void explain_keys(CustomScanState *node, const SortColumns *columns, List *ancestors, struct ExplainState *es);
 
-/*
- * Prints the keys of a sort and what it did.  sorter is NULL if the node has not run; before has the stages of its
- * earlier sorts.
- */
+/* Prints a sort's keys and what it did (sorter NULL: has not run); before has the stages of earlier sorts. */
 extern void explain_sort(CustomScanState *node, const SortColumns *columns, Sorter *sorter, const SorterStages *before,
 						 List *ancestors, struct ExplainState *es);
 

@@ -1,7 +1,5 @@
 /*
- * node.c: Custom Scan (GpuSort), the executor node that replaces a Sort.
- *
- * Does all that nodeSort.c does: mark and restore, rewind, backward scans, rescans with changed parameters; results are
+ * node.c: Custom Scan (GpuSort), the executor node that replaces a Sort.  Does all that nodeSort.c does; results are
  * always MinimalTuples.  The sorter begins with the first row that is fetched, because EXPLAIN and EvalPlanQual
  * initialise trees that never run.
  */

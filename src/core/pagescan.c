@@ -1,10 +1,9 @@
 /*
- * pagescan.c: rows of a sequential scan, a page at a time.
- *
- * A scan without conditions determines the visible rows of a whole page and then returns them one by one, through four
- * calls each, which is most of the cost of a sort's input.  So only the first row of each page comes through the
- * executor, which chooses the next page, checks visibility and handles interrupts.  The others are copied from the
- * page, and the scan's position is moved past them.  A projection that only picks columns is done by rowgather.c.
+ * pagescan.c: rows of a sequential scan, a page at a time.  A scan without conditions determines the visible rows of a
+ * whole page and then returns them one by one, through four calls each, which is most of the cost of a sort's input.
+ *  So only the first row of each page comes through the executor, which chooses the next page, checks visibility and
+ * handles interrupts.  The others are copied from the page, and the scan's position is moved past them.  A projection
+ * that only picks columns is done by rowgather.c.
  */
 #include "postgres.h"
 

@@ -14,10 +14,7 @@ typedef struct PageScan PageScan;
 /* Prepares to read a node's rows by the page; NULL if it is not a plain sequential scan of a heap. */
 extern PageScan *pagescan_open(PlanState *child);
 
-/*
- * After a row of the child was fetched: puts the rows behind it on its page into the sort, and moves the scan past
- * them.
- */
+/* Puts the rows behind the child's last row on its page into the sort, and moves the scan past them. */
 extern void pagescan_take(PageScan *scan, Sorter *sorter);
 
 /* Is a tuple of the table wanted? */

@@ -1,10 +1,8 @@
 /*
- * plan_junk.c: removes sort keys that are a column of the result under another collation or type name.
- *
- * For "SELECT * … ORDER BY s COLLATE "C"" the planner adds a second copy of s to the rows, only to sort by.  The scan
- * then has to form every row, the sort carries the string twice, and a junk filter removes it.  Copy and column have
- * equal bytes, so the sort can read its key from the column.  Copies are removed only at the top of a plan, where no
- * node but the sort refers to them.
+ * plan_junk.c: removes sort keys that are a column of the result under another collation or type name.  For "SELECT * …
+ * ORDER BY s COLLATE "C"" the planner adds a copy of s to the rows, to sort by and then to drop.  As its bytes are the
+ * column's, the sort can read its key there.  Copies are removed only at the top of a plan, where no node but the sort
+ * refers to them.
  */
 #include "postgres.h"
 
@@ -74,10 +72,7 @@ count_result(const List *targets)
 	return n;
 }
 
-/*
- * Removes the columns behind the first keep from a sort and its child; false, with nothing done, if one is no copy.
- * They stay in custom_scan_tlist, where EXPLAIN finds the key as it was written.
- */
+/* Removes the columns behind the first keep; false if one is no copy.  custom_scan_tlist keeps them for EXPLAIN. */
 static bool
 drop_copies(CustomScan *scan, int keep)
 {

@@ -6,10 +6,7 @@
 
 #include "nodes/plannodes.h"
 
-/*
- * Removes columns that only repeat another one, to sort by, from a GpuSort at the top of a finished plan, or below a
- * Gather Merge there (NULL: none) that is about to be replaced.
- */
+/* Removes copies of columns from a GpuSort at the top of a plan, or below a Gather Merge there (NULL: none). */
 extern void drop_key_copies(PlannedStmt *stmt, GatherMerge *gather);
 
 #endif

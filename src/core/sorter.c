@@ -1,11 +1,8 @@
 /*
- * sorter.c: one sort, from its first row to its last.
- *
- * Rows are copied into the row store, and the encoders write their keys into the engine's chunks (sorter_job.c).  At
- * the end of input the engine returns the order, as row numbers, and rows are returned by number.  When rows and keys
- * exceed the memory limit, they are sorted and written to disk as a run, and the runs are merged at the end
- * (spill_runs.c).  A sort that cannot go on in this way is handed over to tuplesort, with the rows that have come so
- * far.
+ * sorter.c: one sort, from its first row to its last.  Rows are copied into the row store, and their keys into the
+ * engine's chunks (sorter_job.c).  At the end of input the engine returns the order, as row numbers.  When rows and
+ * keys exceed the memory limit, they are sorted and written to disk as a run; runs are merged at the end
+ * (spill_runs.c).  A sort that cannot go on so is handed over to tuplesort.
  */
 #include "postgres.h"
 
@@ -251,10 +248,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	return sorter;
 }
 
-/*
- * Do the keys fill the memory while rows are few and small?  tuplesort then does better: it detoasts a value only when
- * it compares it.
- */
+/* Do few, small rows have keys that fill the memory?  tuplesort detoasts a value only when it compares it. */
 static bool
 keys_too_large(Sorter *sorter)
 {
@@ -262,10 +256,7 @@ keys_too_large(Sorter *sorter)
 		sorter->held > Max(sorter->limit, (Size) MIN_RUN_ROWS * LARGE_KEY_BYTES);
 }
 
-/*
- * Has the sort outgrown its memory, or is it tuplesort's?  Runs of a few rows are not worth their merge, unless the
- * rows themselves are large.
- */
+/* Has the sort outgrown its memory, or is it tuplesort's?  A run needs many rows, or large ones. */
 static inline bool
 over_limit(Sorter *sorter)
 {

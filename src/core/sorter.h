@@ -1,15 +1,8 @@
 /*
- * sorter.h: one sort, from its first row to its last.
- *
- * The legal order of calls:
- *
- *	1. sorter_begin
- *	2. sorter_put, sorter_put_page, sorter_recheck_bound: as often as rows come
- *	3. sorter_finish
- *	4. sorter_get or sorter_next; with random_access also sorter_mark, sorter_restore, sorter_rewind
- *	5. sorter_end, which may follow any of the others
- *
- * The functions that return what a sort has done may be called at any time between sorter_begin and sorter_end.
+ * sorter.h: one sort, from its first row to its last.  The legal order of calls: sorter_begin; sorter_put,
+ * sorter_put_page and sorter_recheck_bound, as often as rows come; sorter_finish; sorter_get or sorter_next, with
+ * random_access also sorter_mark, sorter_restore, sorter_rewind. sorter_end may follow any of them, and functions that
+ * return what a sort has done may be called before it.
  */
 #ifndef GPUSORT_SORTER_H
 #define GPUSORT_SORTER_H
@@ -26,10 +19,7 @@
 /* Is a bound small relative to the rows of the input? */
 extern bool bound_is_small(double bound, double rows);
 
-/*
- * Does a sort with that bound, 0: none, go to tuplesort's top-N heap?  One with a small bound does, unless all keys are
- * exact and the bound is too large for a heap: then the engine finds the first rows.
- */
+/* Does a sort with this bound (0: none) go to tuplesort's top-N heap?  Not if the engine finds that many first rows. */
 extern bool bound_goes_to_heap(const SortColumns *columns, double bound, double rows);
 
 /* Why tuplesort has a sort, for EXPLAIN. */
@@ -85,9 +75,8 @@ typedef struct SorterStats
 typedef struct Sorter Sorter;
 
 /*
- * Begins a sort of rows of that descriptor, of which only the first bound are wanted (0: all).  tuplesort has it from
- * the start if fallback is not SORTER_OURS or if bound_goes_to_heap.  Memory and files belong to the current memory
- * context and resource owner.
+ * Begins a sort of rows of that descriptor, of which the first bound are wanted (0: all).  tuplesort has it from the
+ * start if fallback or bound_goes_to_heap say so.  Memory and files belong to the current context and resource owner.
  */
 extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 							SorterFallback fallback, int64 bound);
@@ -96,17 +85,13 @@ extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool ran
 extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
 
 /*
- * Takes copies of tuples of a heap page, which the caller has pinned and knows to be visible; returns how many were
- * taken.  With gather, rows have only those columns, and taking ends at the first tuple that gather cannot convert: the
- * caller projects that one and passes it to sorter_put.
+ * Takes copies of visible tuples of a pinned heap page; returns how many.  With gather, rows have only those columns,
+ * and the first tuple that it cannot convert ends them: the caller projects that one for sorter_put.
  */
 extern uint32 sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 count,
 							  RowGather *gather);
 
-/*
- * Hands the sort over to tuplesort's heap once the rows that have come make the bound a small one, after an estimate
- * that was far too low.
- */
+/* Hands the sort over to tuplesort's heap once more rows have come than estimated, for which the bound is small. */
 extern void sorter_recheck_bound(Sorter *sorter);
 
 /* May rows behind the bound be missing, so that a greater bound needs another sort? */

@@ -222,9 +222,7 @@ sample_groups(Sorter *sorter)
 }
 
 /*
- * Estimates how often each row will be compared by the deferred keys.  Sorting a group of n rows takes log2 n
- * comparisons of each.  A group spread over the sample grows with the number of rows; one whose rows follow each other
- * closely does not.  A row alone in the sample belongs to a group whose size the number of pairs tells (Good-Turing).
+ * Estimates the comparisons of each row by the deferred keys: log2 of its group, whose size pairs tell (Good-Turing).
  */
 static double
 comparisons_expected(Sorter *sorter, double rows)
@@ -248,10 +246,7 @@ resume_first_deferred(Sorter *sorter)
 		sorter->adaptive.deferred++;
 }
 
-/*
- * Decides about the deferred keys one by one: each is resumed if the keys before it leave it more than a few
- * comparisons of each row, for as many rows as are expected or have arrived.
- */
+/* Resumes each deferred key that the keys before it leave more than a few comparisons a row, for the rows expected. */
 pg_noinline bool
 resume_deferred(Sorter *sorter)
 {

@@ -18,12 +18,10 @@
 static bool
 heap_is_better(const SortColumns *columns, double bound)
 {
-	const char *why;
-
 	if (bound <= 0 || bound < HEAP_ROWS)
 		return bound > 0;
 	for (int i = 0; i < columns->nkeys; i++)
-		if (!sortkey_is_exact(columns->sortops[i], columns->collations[i], &why))
+		if (!sortkey_is_exact(columns->sortops[i], columns->collations[i]))
 			return true;
 	return false;
 }

@@ -1,9 +1,8 @@
 /*
  * sorter_job.c: the job of a sort: writes keys into chunks, has the engine sort, and restarts.
  *
- * Invariant: rows stay in the row store until they have been returned, and all engines give one order, ties included.
- * So a job can be replaced at any moment by another one over the rows in memory, also after a part of the order has
- * been used.  sorter_restart() does that, for each RestartReason.
+ * Invariant: rows stay in the row store until they are returned, and all engines give one order, ties included. So
+ * sorter_restart() can replace a job at any moment, also after a part of the order has been used.
  */
 #include "postgres.h"
 
@@ -263,11 +262,10 @@ leave_engine(Sorter *sorter, gs_status status)
 }
 
 /*
- * Replaces the job by one that takes the rows in memory from the first, and that one too if a reason comes up.  status
- * is what a failed engine returned.  Returns GS_OK with all rows encoded, or the status that no engine can go on with.
+ * Replaces the job by one that takes the rows in memory from the first, and that one too if a reason comes up.  status:
+ * what a failed engine returned.  Returns GS_OK with all rows encoded, or the status that no engine can go on with.
  *
- * The loop ends: a key has few forms and only widens, which defers others a few times at most; samples are taken only
- * when rows come, job_bound stays 0, and the last engine has no fallback.
+ * The loop ends: a key only widens, samples are taken only when rows come, and the last engine has no fallback.
  */
 static pg_noinline gs_status
 sorter_restart(Sorter *sorter, RestartReason reason, gs_status status)
@@ -459,10 +457,7 @@ sort_rows(Sorter *sorter)
 	return sorter->engine->finish(sorter->job, sorter->rows->rows);
 }
 
-/*
- * The engine failed in the middle of the order: has another job sort again and continues behind the rows that have been
- * returned.  Fails if these may be in a wrong order themselves.  The recover of a RowOrder.
- */
+/* As a RowOrder's recover: after a failure amid the order sorts again, unless rows returned may have been wrong. */
 static bool
 recover_order(void *arg, gs_status status)
 {
@@ -481,10 +476,7 @@ recover_order(void *arg, gs_status status)
 	return status == GS_OK;
 }
 
-/*
- * The memory for unpacked copies of values while tied rows are compared: what is left of the limit, or a quarter of
- * the limit if that is more.
- */
+/* The memory for unpacked values while tied rows are compared: the rest of the limit, at least a quarter of it. */
 static Size
 copies_limit(const Sorter *sorter)
 {

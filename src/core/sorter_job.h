@@ -15,10 +15,9 @@
 #include "src/keys/sortkey.h"
 
 /*
- * What a sort is doing, like tuplesort's TSS_*.  A sort goes down this list and may skip states, but not SS_FINISHING,
- * and ends in one of the three states behind that.  Rows come before SS_FINISHING and are returned behind it.
- * tuplesort is set in its two states, runs in those of rows on disk, job in SS_LOADING and SS_LOADING_RUNS; while a
- * sort finishes, whichever of the three is set says which way it goes.
+ * What a sort is doing, like tuplesort's TSS_*.  A sort goes down this list and may skip states, but not SS_FINISHING:
+ * rows come before it, and are returned behind it, in one of three states.  While it finishes, the one of tuplesort,
+ * runs and job that is set says which way it goes.
  */
 typedef enum SorterState
 {
@@ -40,11 +39,7 @@ typedef enum KeyAccess
 	KEYS_COPIED					/* as these, and they need no encoding: column by column, of uniform rows */
 } KeyAccess;
 
-/*
- * What the rows so far have shown about keys that are costly to encode (sorter_adapt.c).  Deferred keys are empty to
- * the engine; prefixes of long strings grow.  A guessed form, the third thing that may change, widens by itself:
- * sortkey_put returns KEY_WIDEN.
- */
+/* What rows have shown about costly keys (sorter_adapt.c): deferred ones are empty to the engine, prefixes grow. */
 typedef struct AdaptiveKeys
 {
 	int			deferred;		/* the first deferred key; nkeys: none */
@@ -141,10 +136,7 @@ extern gs_status put_keys(Sorter *sorter, TupleTableSlot *slot);
 /* Writes the keys of the last count rows in the store, at most as many as the chunk has room for. */
 extern gs_status put_page_keys(Sorter *sorter, uint32 count);
 
-/*
- * Has the engine sort what it was given, fetches the first rows of the order and checks them.  Of a run it fetches all
- * rows, because nobody waits for the first one.
- */
+/* Has the engine sort, fetches the first rows of the order, or all rows of a run, and checks them. */
 extern gs_status finish_job(Sorter *sorter);
 
 /* Returns the comparer of the rows in memory. */
@@ -156,10 +148,7 @@ extern RowComparer *comparer_of(Sorter *sorter);
 /* sorter_adapt.c: defers keys behind others whose encoding is costly. */
 extern void adapt_begin(Sorter *sorter);
 
-/*
- * Puts all keys off until a row comes out of order, before the first one; false if they are encoded as fast as
- * compared.
- */
+/* Puts all keys off until a row comes out of order; false if they are encoded as fast as compared. */
 extern bool expect_order(Sorter *sorter);
 
 /* put_keys and put_page_keys of a sort whose rows have come in order so far. */
@@ -185,9 +174,6 @@ extern void defer_long_keys(Sorter *sorter);
 
 /* sorter_stats.c: adds what the running job did. */
 extern void note_job(Sorter *sorter, SorterStats *stats);
-
-/* Notes why the service does not sort, or no longer. */
-extern void note_left(Sorter *sorter, EngineFailure why);
 
 /* sorter_progress.c: makes the sort known to gpusort_progress. */
 extern void sorter_report_begin(Sorter *sorter);

@@ -1,9 +1,8 @@
 /*
- * spill_file.c: a temporary file of pieces whose space is reused.
- *
- * It consists of the server's temporary files, one per gigabyte like a BufFile.  So it obeys temp_tablespaces and
- * temp_file_limit, is logged by log_temp_files, and is deleted after an abort.  A BufFile reads and writes 8 kB at a
- * time; with pieces of 256 kB system calls take half of the time.  The checksum of each piece is kept in memory.
+ * spill_file.c: a temporary file of pieces whose space is reused.  It consists of the server's temporary files, one per
+ * gigabyte like a BufFile.  So it obeys temp_tablespaces and temp_file_limit, is logged by log_temp_files, and is
+ * deleted after an abort.  A BufFile reads and writes 8 kB at a time; with pieces of 256 kB system calls take half of
+ * the time.  The checksum of each piece is kept in memory.
  */
 #include "postgres.h"
 

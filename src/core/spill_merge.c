@@ -1,8 +1,5 @@
 /*
- * spill_merge.c: merges sorted runs.
- *
- * The runs are the sources of a loser tree (../merge/merge_tree.c).  Key prefixes are not on disk: they are encoded
- * from each row when it is read.
+ * spill_merge.c: merges sorted runs, the sources of a loser tree (../merge/merge_tree.c), by key prefixes encoded anew.
  */
 #include "postgres.h"
 

@@ -21,10 +21,7 @@ typedef struct Merge Merge;
 /* Returns the next row of a sorted run in memory, NULL at its end; valid until the next call. */
 typedef MinimalTuple (*SpillNext) (void *arg);
 
-/*
- * Begins to merge tapes, and, if next is given, a run in memory behind them.  Equal rows are returned in the order of
- * their runs.  Memory is taken from the current context.
- */
+/* Begins to merge tapes, and a run in memory behind them if next is given, in the current context.  Ties: by run. */
 extern Merge *merge_begin(MergeKeys *keys, RowTape **tapes, int ntapes, SpillNext next, void *arg);
 
 /* The next row, valid until the next call; NULL at the end. */

@@ -1,7 +1,5 @@
 /*
- * spill_runs.c: sorted runs in a temporary file, and their merge.
- *
- * Runs are tapes in one file; a merge writes to the pieces that it has read.
+ * spill_runs.c: sorted runs in a temporary file, and their merge, which writes to the pieces that it has read.
  *
  * Invariant: runs stay in the order in which they were written, and a merge only combines neighbours.  With ties going
  * to the earlier run, equal rows stay in order of arrival.
@@ -14,10 +12,7 @@
 #include "spill_runs.h"
 #include "src/engine/progress.h"
 
-/*
- * A piece is this fraction of the memory limit, and at most MOST_PIECE.  A merge reads as many runs as have their
- * pieces in half of the limit.
- */
+/* A piece's fraction of the memory limit, and most bytes.  A merge has half of the limit for its runs' pieces. */
 #define PIECE_FRACTION 64
 #define MOST_PIECE ((Size) 256 * 1024)
 #define MIN_FAN_IN 6
@@ -129,10 +124,7 @@ merge_runs(SpillRuns *runs, RowTape **tapes, int count)
 	return to;
 }
 
-/*
- * Merges neighbouring runs until one merge can take all that are left.  The last round merges only as many runs as that
- * needs; rounds before it merge all.
- */
+/* Merges neighbouring runs, in the last round no more than needed, until one merge can take all that are left. */
 static void
 reduce_runs(SpillRuns *runs)
 {

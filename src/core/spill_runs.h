@@ -11,9 +11,7 @@ typedef struct SpillRuns SpillRuns;
 /* memory_limit bounds the buffers of a merge.  Memory is taken from the current context. */
 extern SpillRuns *spill_create(const SortColumns *columns, TupleDesc desc, Size memory_limit);
 
-/*
- * Writes a run: spill_begin, spill_append of each row in order, spill_end.  header, unless NULL, is that of all rows.
- */
+/* Writes a run: spill_begin, spill_append of each row in order, spill_end.  header: that of all rows, or NULL. */
 extern void spill_begin(SpillRuns *runs, const MinimalTupleData *header);
 extern void spill_append(SpillRuns *runs, MinimalTuple tuple);
 extern void spill_end(SpillRuns *runs);
@@ -28,10 +26,7 @@ typedef void (*SpillProgress) (void *arg, uint64 rows);
 extern void spill_merge(SpillRuns *runs, bool random_access, const MinimalTupleData *header, SpillNext next,
 						SpillProgress progress, void *arg);
 
-/*
- * The row at a position of the merged result, valid until the next call; NULL behind the last one.  A position other
- * than the next one needs random_access.
- */
+/* The merged row at a position (random_access, if not the next), valid until the next call; NULL behind the last. */
 extern MinimalTuple spill_get(SpillRuns *runs, uint64 position);
 extern void spill_mark(SpillRuns *runs);
 extern void spill_restore(SpillRuns *runs);

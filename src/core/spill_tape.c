@@ -1,8 +1,7 @@
 /*
- * spill_tape.c: a sequence of rows in a temporary file.
- *
- * A row is written as tuplesort writes it: its length and what follows that in a MinimalTuple, and on tapes that go
- * both ways the length once more.  Of uniform rows only the data are written.  Rows cross the ends of pieces.
+ * spill_tape.c: a sequence of rows in a temporary file.  A row is written as tuplesort writes it: its length and what
+ * follows that in a MinimalTuple, and on tapes that go both ways the length once more.  Of uniform rows only the data
+ * are written.  Rows cross the ends of pieces.
  */
 #include "postgres.h"
 

@@ -39,10 +39,7 @@ typedef struct TapePlace
 	uint64		next;
 } TapePlace;
 
-/*
- * Begins a tape, in the current memory context.  Only one tape of a file is written at a time.  header, unless NULL, is
- * the header of all rows.
- */
+/* Begins the only tape written at a time, in the current context.  header, unless NULL, is that of all rows. */
 extern RowTape *rowtape_create(SpillFile *file, const MinimalTupleData *header, bool both_ways);
 
 /* Appends a row; of uniform rows only what follows the header. */

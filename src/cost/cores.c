@@ -1,8 +1,7 @@
 /*
- * cores.c: how many processes of a plan can run simultaneously.
- *
- * The server costs a parallel plan as if each worker had its own core.  With fewer cores, workers take longer for the
- * work they divide.  Work that each worker repeats, as participants of shares do, also takes time from the others.
+ * cores.c: how many processes of a plan can run simultaneously.  The server costs a parallel plan as if each worker had
+ * its own core.  With fewer cores, workers take longer for the work they divide.  Work that each worker repeats, as
+ * participants of shares do, also takes time from the others.
  */
 #include "postgres.h"
 
@@ -69,9 +68,7 @@ quota_of(const char *group)
 	return quota / period;
 }
 
-/*
- * Returns the lowest quota of this process's group and its ancestors.  In a container, some of them may be invisible.
- */
+/* Returns the lowest quota of this process's group and its ancestors.  In a container, some may be invisible. */
 static double
 cores_granted(void)
 {

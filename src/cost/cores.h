@@ -8,10 +8,7 @@
 /* Returns the number of participants by which the server divides the cost of a plan with this many workers. */
 extern double divisor_of(int workers);
 
-/*
- * Returns the factor, at least 1, by which participants are slower than the server's cost model assumes, because cores
- * are shared.  The number of cores is gpusort.cores, or what this process may use.
- */
+/* Returns the factor, at least 1, by which participants that share cores are slower than the server's costs assume. */
 extern double crowding(int workers);
 
 /* Returns how many of the workers can run at once, beside the leader if it participates. */

@@ -1,9 +1,7 @@
 /*
- * path_copies.c: copies of the server's paths over cheaper sorts.
- *
- * A node above a sort (WindowAgg, Unique, aggregate, Gather Merge) is copied flat, and its cost is reduced by what was
- * saved below it.  Where the server avoided a sort, by an index or an Incremental Sort, a full sort at gpusort's cost
- * may replace that path.
+ * path_copies.c: copies of the server's paths over cheaper sorts.  A node above a sort is copied flat, and its cost is
+ * reduced by what was saved below it.  Where the server avoided a sort, by an index or an Incremental Sort, a full sort
+ * at gpusort's cost may replace that path.
  */
 #include "postgres.h"
 
@@ -122,10 +120,7 @@ can_sort_by(PlannerInfo *root, RelOptInfo *rel, List *pathkeys)
 	return true;
 }
 
-/*
- * Returns the cheapest sort of the input that costs less than what the WindowAgg reads now, or NULL.  Sorts by all of
- * the path's keys, even if the window needs fewer, because a node above may rely on the others.
- */
+/* Returns the cheapest sort that costs less than a WindowAgg's input, or NULL.  Nodes above may need all its keys. */
 static Path *
 sort_for_window(ChainCopy *chain, WindowAggPath *window)
 {

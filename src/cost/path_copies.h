@@ -6,10 +6,7 @@
 
 #include "nodes/pathnodes.h"
 
-/*
- * Returns copies of the paths that get cheaper by gpusort's sorts.  Window functions may sort the input instead, if it
- * is given.
- */
+/* Returns copies of the paths that gpusort's sorts make cheaper.  Window functions may sort input, if it is given. */
 extern List *copy_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, List *paths);
 
 /* Returns true if a relation's output has the columns to sort by all pathkeys. */

@@ -1,8 +1,5 @@
 /*
- * sort_choice.c: chooses the sorts that gpusort takes over.
- *
- * The walk over finished plans and the planner's paths use one predicate, so that a Sort that stays PostgreSQL's is
- * never planned at gpusort's cost.
+ * sort_choice.c: chooses the sorts that gpusort takes over, with one predicate for finished plans and for paths.
  */
 #include "postgres.h"
 
@@ -110,10 +107,7 @@ path_sort_is_ours(double rows, const List *pathkeys, SortBound bound)
 	return false;
 }
 
-/*
- * Collects the aggregates in an expression that sort their input themselves, without duplicates, in the List **
- * context.
- */
+/* Collects in the List ** context the aggregates that sort their input themselves, without duplicates. */
 static bool
 find_sorting_aggregates(Node *node, void *context)
 {

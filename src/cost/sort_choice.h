@@ -28,10 +28,7 @@ typedef struct SortBound
 /* Returns the bound that planned LIMIT and OFFSET expressions set. */
 extern SortBound bound_of_limit(Node *count, Node *offset, LimitOption option);
 
-/*
- * Returns true if gpusort takes over this sort, by the operator and the collation of its first key.  Plans and costs
- * both use this predicate.  Otherwise sets *why to the reason, unless why is NULL.
- */
+/* Returns true if gpusort takes over a sort with this first key, else false with the reason in *why, unless NULL. */
 extern bool sort_is_ours(double rows, Oid sortop, Oid collation, SortBound bound, const char **why);
 
 /* The predicate for a sort that is not in a plan yet.  Returns false if there are no pathkeys. */

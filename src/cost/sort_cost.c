@@ -1,14 +1,12 @@
 /*
  * sort_cost.c: the cost of gpusort's sorts, in the planner's units, and paths at that cost.
  *
- * The model is linear, with the constants of base/costs.h.  Reading, keeping and returning a row costs
- * gpusort.cpu_row_cost, and each eight bytes of key add KEY_COST of it.  Above the memory limit, all rows are written
- * and read once.  The server's model is 2 cpu_operator_cost N log2 N.  Comparisons of keys without an exact encoding
- * cost what the server charges.  That is too little for strings, but equally so for both sorts.
+ * The model is linear, with the constants of base/costs.h: a row, and each eight bytes of its key.  Above the memory
+ * limit, all rows are written and read once.  The server's model is 2 cpu_operator_cost N log2 N.  Comparisons of keys
+ * without an exact encoding cost what the server charges: too little for strings, but equally so for both sorts.
  *
- * Below a Gather Merge each participant sorts its rows within its own memory limit, and sends them to the leader in
- * sorted blocks.  Taking a row from its block, comparing and returning it costs MERGE_ROW_COST of gpusort.cpu_row_cost.
- * A block costs what the server charges for a tuple.
+ * Below a Gather Merge each participant sorts within its own memory limit, and sends sorted blocks to the leader, which
+ * cost what the server charges for a tuple, and MERGE_ROW_COST of gpusort.cpu_row_cost a row.
  */
 #include "postgres.h"
 
@@ -56,10 +54,7 @@ words_of_type(Oid type)
 	return get_typlen(type) > 0 && get_typlen(type) <= 8 ? 1 : 2;
 }
 
-/*
- * Estimates the comparisons per row for a key without an exact encoding: 0 for few values; else 1, with the next row;
- * as many as in the server's sort if the encoding does not order rows at all.
- */
+/* Estimates a key's comparisons per row: 0 with few values, 1 if coarse, the server's if there is no order by it. */
 static double
 compares_of_key(PlannerInfo *root, const EquivalenceMember *member, Oid sortop, bool first, double rows)
 {
@@ -109,7 +104,6 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 		int			words = 1;
 		double		compares = 0;
 		Cost		omitted = 0;
-		const char *why;
 
 		foreach(cell, pathkey->pk_eclass->ec_members)
 		{
@@ -123,7 +117,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			if (!OidIsValid(sortop))
 				continue;
 			words = Max(words, words_of_type(member->em_datatype));
-			if (compares != 0 || sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation, &why))
+			if (compares != 0 || sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation))
 				continue;
 			compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
 			omitted = Max(omitted, omitted_key_cost(root, member, compares));
@@ -189,10 +183,7 @@ our_cost(double rows, int width, const PathSortKeys *keys)
 	return cost;
 }
 
-/*
- * Returns true if a query reads foreign tables.  Foreign servers may sort as fast as gpusort, and in parallel, which
- * their costs do not reflect.  A local sort by gpusort must not win over a foreign sort.
- */
+/* Returns true if a query reads foreign tables.  Foreign servers may sort faster than their costs say. */
 static bool
 reads_foreign_tables(PlannerInfo *root)
 {
@@ -248,18 +239,27 @@ sort_cost_of(PlannerInfo *root, const Path *input, List *pathkeys, double rows)
 }
 
 /* Saves nothing below a LIMIT known at run time: few rows are wanted then, and reading takes longer than sorting. */
+static bool
+may_save(double rows, const List *pathkeys, SortBound bound)
+{
+	return bound.kind != BOUND_AT_RUN_TIME && path_sort_is_ours(rows, pathkeys, bound);
+}
+
+/* Returns what gpusort saves in a sort that may_save. */
+static Cost
+saved(PlannerInfo *root, const SortPath *sort)
+{
+	PathSortKeys keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
+	Cost		theirs = sort->path.startup_cost - sort->subpath->total_cost;
+	Cost		ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
+
+	return ours < theirs && !query_is_foreign(root) ? theirs - ours : 0;
+}
+
 Cost
 sort_saving(PlannerInfo *root, const SortPath *sort, SortBound bound)
 {
-	PathSortKeys keys;
-	Cost		theirs = sort->path.startup_cost - sort->subpath->total_cost;
-	Cost		ours;
-
-	if (bound.kind == BOUND_AT_RUN_TIME || !path_sort_is_ours(sort->path.rows, sort->path.pathkeys, bound))
-		return 0;
-	keys = collect_keys(root, sort->path.pathkeys, sort->path.rows);
-	ours = our_cost(sort->path.rows, sort->path.pathtarget->width, &keys);
-	return ours < theirs && !query_is_foreign(root) ? theirs - ours : 0;
+	return may_save(sort->path.rows, sort->path.pathkeys, bound) ? saved(root, sort) : 0;
 }
 
 Cost
@@ -351,10 +351,9 @@ groups_are_guessed(PlannerInfo *root, const AggPath *agg)
 }
 
 /*
- * For rows grouped by several columns, the server assumes at most a tenth as many groups, however many values each
- * column has.  This holds for correlated columns.  With independent columns there may be nearly as many groups as rows,
- * and partial aggregates hash, sort and send them to no avail.  Only extended statistics could tell, so half of that
- * cost is added: a sorted aggregate of all rows, which does not have this risk, wins if it costs little more.
+ * The server assumes at most a tenth as many groups as rows for several columns, which holds if they are correlated.
+ * With independent columns there may be nearly as many, and partial aggregates hash, sort and send them to no avail.
+ * Half of that cost is added: a sorted aggregate of all rows, without this risk, wins if it costs little more.
  */
 Cost
 merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
@@ -377,9 +376,7 @@ merge_doubt(PlannerInfo *root, const GatherMergePath *merge)
 	return Max(more, 0) * (sort_row_cost(nkeys) + here * merge->num_workers) / 2;
 }
 
-/*
- * Returns half of the additional cost of a hashed aggregate if its columns are independent.  Its table may go to disk.
- */
+/* Returns half of the additional cost of a hashed aggregate of independent columns.  Its table may go to disk. */
 static Cost
 hash_doubt(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs)
 {
@@ -406,10 +403,7 @@ is_read_by_page(const Path *path)
 	return computed == 0 && path->pathtype == T_SeqScan && path->parent->baserestrictinfo == NIL;
 }
 
-/*
- * Returns the cost that the server leaves out.  It charges one operator per key for finding a row's group.  Measured,
- * that and the row's way through the executor take longer than a sort by gpusort that reads by the page.
- */
+/* Returns the cost that the server leaves out: it charges an operator per key for finding a row's group. */
 static Cost
 hash_surplus(const AggPath *hashed)
 {
@@ -514,17 +508,17 @@ Path *
 cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound)
 {
 	SortPath   *sort;
-	Cost		saved;
+	Cost		saving;
 
-	if (input->param_info != NULL || !path_sort_is_ours(input->rows, pathkeys, bound) ||
+	if (input->param_info != NULL || !may_save(input->rows, pathkeys, bound) ||
 		pathkeys_contained_in(pathkeys, input->pathkeys))
 		return NULL;
 	sort = create_sort_path(root, rel, input, pathkeys, -1.0);
-	saved = sort_saving(root, sort, bound);
-	if (saved <= 0)
+	saving = saved(root, sort);
+	if (saving <= 0)
 		return NULL;
-	sort->path.startup_cost -= saved;
-	sort->path.total_cost -= saved;
+	sort->path.startup_cost -= saving;
+	sort->path.total_cost -= saving;
 	return (Path *) sort;
 }
 

@@ -6,10 +6,7 @@
 
 #include "sort_choice.h"
 
-/*
- * Bytes of a block, including its overhead.  Two blocks fit into the queue between a worker and the leader
- * (PARALLEL_TUPLE_QUEUE_SIZE), so that the leader reads one in place while the worker writes the next.
- */
+/* Bytes of a block with its overhead.  Two fit into a worker's queue: the leader reads one, the worker writes one. */
 #define BLOCK_BYTES ((Size) 32 * 1024 - 64)
 
 /* Returns the number of rows of a width that fit into a block. */
@@ -27,9 +24,7 @@ extern Cost blocks_cost(double rows, int width);
 /* Returns the cost of sorting a row by a key of this many eight-byte words. */
 extern Cost sort_row_cost(int words);
 
-/*
- * Returns a worker's cost of faulting in memory for these rows.  A session keeps the memory of its last sorts instead.
- */
+/* Returns a worker's cost of faulting in memory for these rows.  A session keeps that of its last sorts instead. */
 extern Cost memory_cost(double rows, int width);
 
 /* Returns how much less a Gather Merge costs if gpusort's rows arrive in blocks. */
@@ -38,26 +33,17 @@ extern Cost merge_saving(const GatherMergePath *merge, SortBound bound);
 /* Returns a surcharge for a Gather Merge of partial aggregates whose number of groups is a guess. */
 extern Cost merge_doubt(PlannerInfo *root, const GatherMergePath *merge);
 
-/*
- * Returns the cost of a hashed aggregate of all rows that the server's model leaves out: its number of groups is a
- * guess, and hashing is hardly charged.
- */
+/* Returns what the server's cost of a hashed aggregate of all rows leaves out: groups are guessed, hashing is cheap. */
 extern Cost omitted_hash_cost(PlannerInfo *root, const AggPath *hashed, const AggClauseCosts *costs);
 
-/*
- * Adds the cost of keys without an exact encoding to sorted groups that compete with hashed ones.  With shares, each
- * participant sorts its part of the rows by these keys.
- */
+/* Adds the cost of inexact keys to sorted groups that compete with hashed ones.  Shares divide the rows. */
 extern void charge_coarse_keys(PlannerInfo *root, List *paths);
 extern void charge_coarse_keys_of_shares(PlannerInfo *root, List *shares, List *pathkeys, double rows);
 
 /* Returns a full sort of a path at gpusort's cost, or NULL if that is not below the server's. */
 extern Path *cheap_sort(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, SortBound bound);
 
-/*
- * Returns a Gather Merge over gpusort's sorts in workers, or NULL if it is not cheaper.  Without same_target, a
- * projection below the merge prevents blocks.
- */
+/* Returns a Gather Merge over gpusort's sorts in workers, or NULL if it is not cheaper.  same_target allows blocks. */
 extern Path *cheap_merge(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input, double rows, List *pathkeys,
 						 SortBound bound, bool same_target);
 

@@ -45,9 +45,8 @@ typedef enum EngineFailure
 } EngineFailure;
 
 /*
- * begin → (chunk → fill it → add)… → finish → next… → end.  Statuses are those of kernels/gs.h.  After any status but
- * GS_OK the job can only be ended, and the caller executes it in another way.  Calls may leave by longjmp; the BigMem
- * owns all memory.
+ * begin → (chunk → fill it → add)… → finish → next… → end.  After any status but GS_OK the job can only be ended.
+ * Calls may leave by longjmp; the BigMem owns all memory.
  */
 typedef struct EngineOps
 {
@@ -56,9 +55,8 @@ typedef struct EngineOps
 	gs_status	(*begin) (const gs_job_spec *spec, BigMem *mem, EngineJob **job);
 
 	/*
-	 * Returns an empty chunk to fill, with room for a string of at least heap_bytes in every GS_BYTES column;
-	 * GS_TOO_BIG if the engine has none that large.  The job owns it, and it is valid until add.  Its arrays are at
-	 * memory, possibly apart from its header, and possibly writable by another process.
+	 * Returns an empty chunk with room for heap_bytes in every GS_BYTES column; GS_TOO_BIG if there is none.  The job
+	 * owns it until add.  Its arrays are at memory, possibly writable by another process.
 	 */
 	gs_status	(*chunk) (EngineJob *job, Size heap_bytes, gs_chunk **header, char **memory);
 	gs_status	(*add) (EngineJob *job);
@@ -70,18 +68,12 @@ typedef struct EngineOps
 	/* Returns up to room result elements (gs_job_result_bytes) and their number, which is 0 at the end. */
 	gs_status	(*next) (EngineJob *job, void *out, uint64 room, uint64 *got);
 
-	/*
-	 * Returns the most memory of this process that the job, or the one that replaces it after a failure, will hold if
-	 * finish comes next.
-	 */
+	/* Returns the most memory here that the job, or one in its place after a failure, holds if finish comes next. */
 	uint64		(*host_bytes) (const EngineJob *job);
 	void		(*info) (const EngineJob *job, gs_job_info *info);
 	void		(*end) (EngineJob *job);
 
-	/*
-	 * The engine that takes over after a status other than GS_OK, and the reason of that status, asked once for each
-	 * and before any other call.  Both are NULL for an engine that no other can replace.
-	 */
+	/* The engine that takes over after a failure, and its reason, asked once, at once; or NULL. */
 	const struct EngineOps *fallback;
 	EngineFailure (*why) (gs_status status);
 } EngineOps;

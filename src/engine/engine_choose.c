@@ -30,9 +30,7 @@ engine_work(double rows, double key_bytes)
 	return rows * (key_bytes + GPU_ROW_BYTES) / GPU_UNIT_BYTES;
 }
 
-/*
- * Chooses the service for large sorts if it is running.  Otherwise starts it for later sorts.
- */
+/* Chooses the service for large sorts if it is running.  Otherwise starts it for later sorts. */
 static const EngineOps *
 choose_auto(double rows, EngineFailure *why)
 {

@@ -6,10 +6,7 @@
 #include "engine.h"
 #include "src/base/guc.h"
 
-/*
- * Chunks grow from the first size to the last, so that small sorts stay small and large ones make few calls.  The
- * memory limit caps them.  They grow in steps, unless more rows are expected than fit the next size.
- */
+/* Chunks grow from the first size to the last in steps, for small sorts and large, capped by the memory limit. */
 #define FIRST_CHUNK_ROWS 1024
 #define CHUNK_ROWS 16384
 #define CHUNK_GROWTH 4

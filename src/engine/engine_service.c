@@ -1,10 +1,8 @@
 /*
- * engine_service.c: executes jobs in gpusortd, with chunks in a ring of shared memory and messages on a socket.
- *
- * Keys are written straight into a slot of the ring, which a message then hands to the service; the backend waits only
- * if all slots are in use.  Results return through areas of the ring and are copied before they are examined.  Any
- * failure becomes a status, and the job starts again on the CPU.  A cancelled query leaves by longjmp, and the memory
- * context ends the job.
+ * engine_service.c: executes jobs in gpusortd, with chunks in a ring of shared memory and messages on a socket.  Keys
+ * are written straight into a slot of the ring, which a message then hands to the service.  Results return through
+ * areas of the ring and are copied before they are examined.  Any failure becomes a status, and the job starts again on
+ * the CPU.  A cancelled query leaves by longjmp, and the memory context ends the job.
  */
 #include "postgres.h"
 
@@ -18,10 +16,7 @@
 #include "link_pool.h"
 #include "trust.h"
 
-/*
- * Limits a chunk to this fraction of the memory limit, so that the limit is checked often enough, and of one job's
- * capacity.
- */
+/* Limits a chunk to this fraction of the memory limit, which is then checked often enough, and of a job's capacity. */
 #define CHUNK_FRACTION 16
 #define LEAST_CHUNK_ROWS 1024
 #define BYTES_PER_STRING 32
@@ -111,10 +106,7 @@ service_why(gs_status status)
 	return why != ENGINE_OK ? why : ENGINE_PROTOCOL;
 }
 
-/*
- * Releases the link for the next job.  Messages are sent completely or not at all, so the service understands the end
- * of a job at any time.  Also called as a memory context callback, after an error or a cancelled query.
- */
+/* Releases the link for the next job, also after an error.  The service understands the end of a job at any time. */
 static void
 give_link_back(void *arg)
 {
@@ -318,9 +310,7 @@ begin(ServiceJob *job, const gs_job_spec *spec)
 	return job->base.max_rows < LEAST_JOB_ROWS ? ENGINE_NO_MEMORY : ENGINE_OK;
 }
 
-/*
- * Begins the job on a link.  If the service has just closed it for being idle, tries a new one.
- */
+/* Begins the job on a link.  If the service has just closed it for being idle, tries a new one. */
 static EngineFailure
 begin_on_link(ServiceJob *job, const gs_job_spec *spec)
 {
@@ -354,9 +344,7 @@ full_chunk_rows(ServiceJob *job)
 	return Max(rows, 64);
 }
 
-/*
- * Takes a link and begins a job on it.  A refusal leaves the link usable; any other failure closes it.
- */
+/* Takes a link and begins a job on it.  A refusal leaves the link usable; any other failure closes it. */
 static gs_status
 service_begin(const gs_job_spec *spec, BigMem *mem, EngineJob **result)
 {
@@ -535,9 +523,7 @@ service_next(EngineJob *base, void *out, uint64 room, uint64 *got)
 	return GS_OK;
 }
 
-/*
- * Returns the memory for a replay on the CPU.  gpusort.pinned_memory accounts for the ring.
- */
+/* Returns the memory for a replay on the CPU.  gpusort.pinned_memory accounts for the ring. */
 static uint64
 service_host_bytes(const EngineJob *base)
 {

@@ -16,10 +16,7 @@ extern gs_status feed_close(EngineJob *job, KeyWriter *writer);
 /* Counts a job, NULL if it did not begin, that the CPU does instead of the service. */
 extern void feed_left(gs_op op, const EngineJob *job, EngineFailure why);
 
-/*
- * Replaces an engine whose job failed by its fallback, which must exist, and counts that.  Returns the reason.  An
- * overflow is the input's fault: it is not counted, and the fallback will report it.
- */
+/* Replaces a failed job's engine by its fallback, and counts that unless the input overflowed.  Returns the reason. */
 extern EngineFailure feed_fail_over(const EngineOps **engine, gs_op op, const EngineJob *job, gs_status status);
 
 #endif

@@ -1,8 +1,5 @@
 /*
- * link.c: connections to gpusortd, each with its ring of memory.
- *
- * A link carries one job at a time, so two sorts below a merge join use two links.  link_pool.c keeps links for the
- * session, as making a ring takes milliseconds.
+ * link.c: connections to gpusortd, each with its ring of memory, for one job at a time.
  */
 #include "postgres.h"
 
@@ -25,19 +22,13 @@
 #include "stat.h"
 #include "worker.h"
 
-/*
- * Four chunks: being filled, in transit, being read, spare.  At this size the time per message is negligible, and
- * making a ring takes some ten milliseconds.
- */
+/* Four chunks: being filled, in transit, being read, spare.  Time per message is negligible at this size. */
 #define RING_SLOTS 4
 #define SLOT_BYTES ((uint64) 2 * 1024 * 1024)
 #define RING_AREAS 4
 #define AREA_BYTES ((uint64) 256 * 1024)
 
-/*
- * The ring of a query of resident columns is made in less than 0.2 ms.  Its slots take the mask of 8 million pages, or
- * 64 GB; link_enlarge makes larger ones.
- */
+/* A ring for resident columns, made in less than 0.2 ms, takes the mask of 64 GB.  link_enlarge makes larger ones. */
 #define SMALL_SLOTS 16
 #define SMALL_BYTES ((uint64) 64 * 1024)
 
@@ -46,10 +37,7 @@
 #define BREAKER_MS 5000
 #define REFUSED_MS 1000
 
-/*
- * No ring is made before this time, as it was recently refused, for the given reason.  Making one takes longer than
- * many sorts.
- */
+/* No ring is made before this time, as one was refused for this reason, and it takes longer than many sorts. */
 static int64 refused_until;
 static EngineFailure refused;
 
@@ -92,10 +80,7 @@ wait_for(int socket, int event, long ms, int64 deadline, LinkWait what)
 	return true;
 }
 
-/*
- * Opens the circuit breaker: sessions do not try the service for a while, so that not each of them waits for a dead
- * one.
- */
+/* Opens the circuit breaker, so that not every session waits for a dead service. */
 static void
 open_breaker(void)
 {
@@ -167,9 +152,7 @@ receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what, int *
 			return ENGINE_PROTOCOL;
 		if (io == GSD_IO_CLOSED)
 			return ENGINE_LOST;
-		/*
-		 * the service ends because this job hangs; it noticed before our own timeout
-		 */
+		/* the service ends because this job hangs; it noticed before our own timeout */
 		if (io == GSD_IO_OK && message->head.type == GSD_FAILED && message->result.status == GS_TIMEOUT)
 			return ENGINE_TIMEOUT;
 		if (io == GSD_IO_OK && message->head.type != GSD_BUSY)
@@ -274,10 +257,7 @@ link_connect(ServiceLink *link, bool patient, EngineFailure *why)
 	}
 }
 
-/*
- * Makes the ring's memory: an unlinked file that cannot shrink, with all pages allocated, since a page fault without
- * memory would be a signal and not an error.
- */
+/* Makes the ring's memory: an unlinked file that cannot shrink, with all pages allocated, lest faults be signals. */
 static int
 make_ring(ServiceLink *link, uint64 slot_bytes)
 {

@@ -49,16 +49,10 @@ extern uint64 link_owner(void);
 /* Returns true while the circuit breaker is open. */
 extern bool link_broken(void);
 
-/*
- * Makes a connection and says hello for an owner.  NULL: *why has the reason.  patient: waits for a service that is
- * starting.
- */
+/* Connects and says hello for an owner, or returns NULL and *why.  patient: waits for a service that is starting. */
 extern ServiceLink *link_new(LinkKind kind, uint64 owner, bool patient, EngineFailure *why);
 
-/*
- * Connects anew, with a ring whose slots have at least this many bytes together.  After false the link can only be
- * closed.
- */
+/* Connects anew, with a ring of at least so large slots together.  After false the link can only be closed. */
 extern bool link_enlarge(ServiceLink *link, uint64 bytes, EngineFailure *why);
 
 /* Waits for the service to confirm the end of a job.  Returns false if the link is unusable. */

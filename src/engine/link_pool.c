@@ -1,8 +1,6 @@
 /*
- * link_pool.c: links that this session keeps for its next jobs.
- *
- * An idle link belongs to the role and database it was made for.  The service closes links that are idle for long and
- * reclaims their rings; this is detected when the link is needed again.
+ * link_pool.c: links that this session keeps for its next jobs, each for the role and database it was made for.  The
+ * service closes links that are idle for long; this is detected when one is needed again.
  */
 #include "postgres.h"
 

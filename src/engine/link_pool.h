@@ -6,10 +6,7 @@
 
 #include "link.h"
 
-/*
- * Returns an idle or a new link of the current role and database.  NULL: *why has the reason.  patient: waits for a
- * service that is starting.
- */
+/* Returns an idle or new link of the current role and database, or NULL and *why.  patient: waits for a start. */
 extern ServiceLink *link_open(LinkKind kind, bool patient, EngineFailure *why);
 
 /* Ends the job and keeps the link for the next one.  Does not throw. */

@@ -1,11 +1,9 @@
 /*
- * progress.c: progress of running sorts, and the function behind gpusort_progress.
- *
- * Every process has a few slots in shared memory, which only it writes, without a lock.  A slot's change counter is odd
- * while it is written; a reader copies the slot, and repeats if the counter was odd or has changed.  A slot is released
- * with the memory context of its sort.  After an error that memory may live until the transaction is rolled back, so a
- * resource owner callback releases the slot along with the sort's files.  If the library was not preloaded there is no
- * shared memory, and a session sees only its own sorts.
+ * progress.c: progress of running sorts, and the function behind gpusort_progress.  Every process has a few slots in
+ * shared memory, which only it writes, without a lock.  A slot's change counter is odd while it is written; a reader
+ * copies the slot, and repeats if the counter was odd or has changed.  A slot is released with the memory context of
+ * its sort, or after an error by a resource owner callback.  If the library was not preloaded there is no shared
+ * memory, and a session sees only its own sorts.
  */
 #include "postgres.h"
 

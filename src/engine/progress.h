@@ -83,9 +83,8 @@ progress_end_change(ProgressSlot *slot)
 }
 
 /*
- * Takes a slot for a sort, until the current memory context is deleted or an error releases the current resource owner.
- * Returns NULL if the process runs more than PROGRESS_SORTS sorts already.  The slot returned has a change in progress:
- * the caller must write the figures without an error and end the change.
+ * Takes a slot for a sort, until the current memory context is deleted or an error releases its resource owner; NULL if
+ * all PROGRESS_SORTS are taken.  It has a change in progress, which the caller must end without an error.
  */
 #define PROGRESS_SORTS 8
 extern ProgressSlot *progress_begin(Progress *progress, instr_time started);

@@ -64,10 +64,7 @@ attach(bool preloaded)
 	shared = result;
 }
 
-/*
- * Attaches without preloading, using the spare shared memory of the server.  If that is exhausted, the session has
- * private counters.
- */
+/* Attaches without preloading, in the server's spare shared memory or else with the session's private counters. */
 static void
 attach_late(void)
 {

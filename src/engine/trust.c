@@ -1,7 +1,6 @@
 /*
- * trust.c: excludes devices that give wrong answers.  After two wrong answers, to any sessions, a device gets no more
- * jobs: backends name the excluded devices to the service with each job.  It returns with a clean record after ten
- * minutes, or when the configuration is reloaded.
+ * trust.c: excludes devices that give wrong answers.  After two, to any sessions, a device gets no more jobs for ten
+ * minutes, or until the configuration is reloaded: backends name excluded devices with each job.
  */
 #include "postgres.h"
 

@@ -1,10 +1,8 @@
 /*
- * worker.c: the background worker that starts, supervises and stops gpusortd.
- *
- * The service is a separate process, so that a fault of a GPU or its driver cannot reach the server.  The server
- * restarts when one of its own processes crashes, which includes this worker; so the worker does nothing that could
- * fail.  It starts the service, pings it every second, kills it if there is no answer, and restarts it with growing
- * delays.
+ * worker.c: the background worker that starts, supervises and stops gpusortd.  The service is a separate process, so
+ * that a fault of a GPU or its driver cannot reach the server.  The server restarts when this worker crashes, so it
+ * does nothing that could fail.  It pings the service every second, kills it if there is no answer, and restarts it
+ * with growing delays.
  */
 #include "postgres.h"
 
@@ -46,9 +44,7 @@ PGDLLEXPORT void gpusort_worker_main(Datum arg);
 #define START_MS 60000
 /* A service that ran this long does not count towards consecutive failures. */
 #define GOOD_RUN_MS 10000
-/*
- * Time to stop before SIGKILL.  A service that cannot be killed because its driver blocks is abandoned after a while.
- */
+/* Time to stop before SIGKILL.  A service that cannot be killed, as its driver blocks, is abandoned after a while. */
 #define KIND_MS 500
 #define KILL_MS 5000
 #define MAX_OPTIONS 40
@@ -170,10 +166,7 @@ command_options(void)
 					Max(1, gpusort_timeout / 1000), gpusort_service_options ? gpusort_service_options : "");
 }
 
-/*
- * Returns true if the service is to stay without a device.  Where there was one before, it may be back soon, and the
- * service that ends for want of it is restarted.
- */
+/* Returns true if the service is to stay without a device, and there was none before that may be back. */
 static bool
 columns_suffice(void)
 {
@@ -193,10 +186,7 @@ split_options(char *options, char **argv, bool columns)
 	argv[n] = NULL;
 }
 
-/*
- * Turns the forked process into the service: detaches from the server and logs into the pipe.  The kernel kills it when
- * the worker dies.
- */
+/* Turns the forked process into the service, which logs into the pipe and dies with the worker. */
 static void
 become_service(const char *path, char **argv, char **envp, pid_t worker, int log)
 {
@@ -403,10 +393,7 @@ report_end(int pid, const char *text, long delay)
 				 errhint("Sorts run on the CPU until then. Reload the server's configuration to try again at once.")));
 }
 
-/*
- * Handles a service that found no device.  If there never was one, the worker exits and returns on demand; otherwise
- * the driver may be back soon.
- */
+/* Handles a service without a device.  If there never was one, the worker exits and returns on demand. */
 static void
 lose_device(const char *reason)
 {

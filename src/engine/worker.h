@@ -18,9 +18,7 @@ extern EngineFailure service_verdict(void);
 /* Requests the worker unless there is one.  ENGINE_OK: it runs or is starting. */
 extern EngineFailure service_demand(void);
 
-/*
- * The same for a service that holds columns: also where there is no GPU, and it then takes no sorts.
- */
+/* The same for a service that holds columns: also where there is no GPU, and it then takes no sorts. */
 extern EngineFailure columns_verdict(void);
 extern EngineFailure columns_demand_service(void);
 

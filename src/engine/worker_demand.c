@@ -1,6 +1,5 @@
 /*
- * worker_demand.c: starts the background worker: with the server if the library is preloaded, otherwise when a session
- * requests it.
+ * worker_demand.c: starts the background worker, with the server if preloaded or when a session requests it.
  */
 #include "postgres.h"
 

@@ -16,34 +16,28 @@
 void
 end_text(int status, char *text, Size bytes)
 {
+	static const struct
+	{
+		int			status;
+		const char *text;
+	}			ends[] = {
+		{EXIT_NOT_FORKED, "could not be given a process"},
+		{EXIT_NOT_FOUND, "could not be found in the server's folder of programs"},
+		{EXIT_NOT_EXECUTED, "could not be executed"},
+		{GSD_EXIT_NO_DEVICE, "found no device"},
+		{GSD_EXIT_STALLED, "ended because a job made no progress"},
+		{GSD_EXIT_DEVICE, "ended because its device failed"},
+	};
+
 	if (WIFSIGNALED(status))
 	{
 		snprintf(text, bytes, "was ended by signal %d", WTERMSIG(status));
 		return;
 	}
-	switch (WEXITSTATUS(status))
-	{
-		case EXIT_NOT_FORKED:
-			strlcpy(text, "could not be given a process", bytes);
-			break;
-		case EXIT_NOT_FOUND:
-			strlcpy(text, "could not be found in the server's folder of programs", bytes);
-			break;
-		case EXIT_NOT_EXECUTED:
-			strlcpy(text, "could not be executed", bytes);
-			break;
-		case GSD_EXIT_NO_DEVICE:
-			strlcpy(text, "found no device", bytes);
-			break;
-		case GSD_EXIT_STALLED:
-			strlcpy(text, "ended because a job made no progress", bytes);
-			break;
-		case GSD_EXIT_DEVICE:
-			strlcpy(text, "ended because its device failed", bytes);
-			break;
-		default:
-			snprintf(text, bytes, "ended with status %d", WEXITSTATUS(status));
-	}
+	snprintf(text, bytes, "ended with status %d", WEXITSTATUS(status));
+	for (size_t i = 0; i < lengthof(ends); i++)
+		if (ends[i].status == WEXITSTATUS(status))
+			strlcpy(text, ends[i].text, bytes);
 }
 
 bool

@@ -4,10 +4,7 @@
 #ifndef GPUSORT_WORKER_END_H
 #define GPUSORT_WORKER_END_H
 
-/*
- * After this many consecutive failures, each soon after the start, the service is reported as failed, and restarts
- * become rare.
- */
+/* After this many failures in a row, soon after starts, the service is reported as failed and restarts are rare. */
 #define MANY_FAILURES 6
 /* Failures counted for an end that a restart would only repeat until the installation changes. */
 #define VAIN_FAILURES 100

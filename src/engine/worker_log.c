@@ -1,10 +1,7 @@
 /*
- * worker_log.c: copies standard output and error of gpusortd to the server's log.
- *
- * The service writes into a pipe, and the worker logs each line under its own name, in the server's formats and
- * destinations, with a level.  Lines of the service begin with "LEVEL:  "; lines of libraries have no level and are
- * logged as LOG.  Neither side blocks the other: the service's end of the pipe is non-blocking, and the worker reads
- * what is there.  Excess lines are counted, not logged.
+ * worker_log.c: copies standard output and error of gpusortd to the server's log.  The worker reads a pipe and logs
+ * each line under its own name.  Lines of the service begin with "LEVEL:  "; lines of libraries have no level and are
+ * logged as LOG.  Neither side blocks the other.  Excess lines are counted.
  */
 #include "postgres.h"
 
@@ -135,10 +132,7 @@ log_line(void)
 	ereport(level, (errmsg("gpusortd: %s", text)));
 }
 
-/*
- * Appends bytes to the line.  The worker has no database encoding, so bytes other than printable ASCII become question
- * marks.
- */
+/* Appends bytes to the line.  Those other than printable ASCII have no encoding and become question marks. */
 static void
 take_bytes(const char *bytes, ssize_t count)
 {

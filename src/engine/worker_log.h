@@ -4,10 +4,7 @@
 #ifndef GPUSORT_WORKER_LOG_H
 #define GPUSORT_WORKER_LOG_H
 
-/*
- * Opens a new pipe and returns its writing end, which the caller closes once the service has it; -1 with errno on
- * failure.
- */
+/* Opens a new pipe and returns its writing end, which the caller closes; -1 with errno on failure. */
 extern int	worker_log_open(void);
 
 /* Returns the reading end, to wait for; -1 if there is none or no writer is left. */

@@ -1,9 +1,7 @@
 /*
- * collation.c: catalog data of collations, and which of them order strings bytewise.
- *
- * These are the collations under which the server itself compares bytes, and libc's C.UTF-8.  The server passes the
- * latter to strcoll, but since glibc 2.35 the locale has no collation table: strings are in code point order, which in
- * UTF-8 is byte order.
+ * collation.c: catalog data of collations, and which of them order strings bytewise.  Those under which the server
+ * compares bytes do, and libc's C.UTF-8: since glibc 2.35 it has no collation table, and code point order is byte order
+ * in UTF-8.
  */
 #include "postgres.h"
 
@@ -102,10 +100,7 @@ collation_locale(Oid collation, CollationLocale *locale)
 	ReleaseSysCache(tuple);
 }
 
-/*
- * Returns true if the server compares bytes under this locale, independently of the C library.  It does for all locales
- * of the builtin provider, which differ only in character classes.
- */
+/* Returns true if the server compares bytes under this locale, as for all locales of the builtin provider. */
 static bool
 compares_bytes(const CollationLocale *locale)
 {
@@ -116,26 +111,15 @@ compares_bytes(const CollationLocale *locale)
 }
 
 bool
-collation_orders_bytes(Oid collation, const char **why)
+collation_orders_bytes(Oid collation)
 {
 	CollationLocale locale;
 
+	/* it is not determined */
 	if (!OidIsValid(collation))
-	{
-		*why = "its collation is not determined";
 		return false;
-	}
 	collation_locale(collation, &locale);
-	if (compares_bytes(&locale))
-		return true;
-	if (locale.provider == COLLPROVIDER_LIBC && is_c_utf8(locale.collate) && GetDatabaseEncoding() == PG_UTF8 &&
-		libc_has_plain_c_utf8())
-		return true;
-	if (collation != DEFAULT_COLLATION_OID)
-		*why = psprintf("collation \"%s\" has no exact encoding", get_collation_name(collation));
-	else if (locale.provider == COLLPROVIDER_LIBC)
-		*why = psprintf("the database's collation \"%s\" has no exact encoding", locale.collate);
-	else
-		*why = "the database's collation has no exact encoding";
-	return false;
+	return compares_bytes(&locale) ||
+		(locale.provider == COLLPROVIDER_LIBC && is_c_utf8(locale.collate) && GetDatabaseEncoding() == PG_UTF8 &&
+		 libc_has_plain_c_utf8());
 }

@@ -1,10 +1,8 @@
 /*
- * dictionary.c: numbers few distinct values of any type in their order.
- *
- * A hash table maps a value's bytes to its entry, and an array holds the entries in order.  A new value finds its place
- * by binary search, so d values cost d log d comparisons, however many rows repeat them, and any two neighbours have
- * been compared with each other.  Its number is the middle between its neighbours' numbers.  If there is none, all
- * numbers are spread evenly again.
+ * dictionary.c: numbers few distinct values of any type in their order.  A hash table maps a value's bytes to its
+ * entry, and an array holds the entries in order.  A new value finds its place by binary search: d values cost d log d
+ * comparisons, and any two neighbours have been compared.  It gets the middle between its neighbours' numbers; if there
+ * is none, all numbers are spread evenly again.
  */
 #include "postgres.h"
 
@@ -21,10 +19,7 @@
 #define MAX_BYTES ((Size) 5 * 1024 * 1024)
 #define MEMORY_SHARE 8
 
-/*
- * First number, and step between values that arrive in ascending or descending order.  Numbers suffice for all of
- * these.
- */
+/* First number, and step between values that arrive in order, for all of which numbers suffice. */
 #define FIRST_NUMBER 0x80000000u
 #define NUMBER_STEP (FIRST_NUMBER / DICTIONARY_VALUES)
 
@@ -39,10 +34,7 @@
 #define GROWTH_NOTE 64
 #define GROWTH_LOOKUPS 8
 
-/*
- * If fewer values than FEW_VALUES are expected, repeats alone have to tell, from so many distinct ones on: to number a
- * hundred takes a tenth of such a sort.
- */
+/* Below FEW_VALUES expected, repeats alone tell, from FEW_NOTE distinct ones on: a hundred cost a tenth of a sort. */
 #define FEW_VALUES 4096
 #define FEW_NOTE 32
 
@@ -245,10 +237,7 @@ values_expected(const Dictionary *dictionary)
 	return dictionary->expected > asked ? dictionary->expected : asked * HORIZON;
 }
 
-/*
- * Estimates how many new values further look-ups will find if values arrive in random order: Chao's estimate of the
- * values not seen yet, from those seen once and twice.
- */
+/* Estimates the new values of further look-ups in random order, by Chao from those seen once and twice. */
 static double
 new_by_chance(const Dictionary *dictionary, double lookups)
 {
@@ -259,10 +248,7 @@ new_by_chance(const Dictionary *dictionary, double lookups)
 	return unseen * (1 - exp(-lookups * ones / ((double) dictionary->lookups * unseen + ones)));
 }
 
-/*
- * Estimates the same from the share of new values before and after the last doubling, which decays exponentially if
- * values are equally likely.  This also holds where repeats follow each other closely.
- */
+/* Estimates the same from new values around the last doubling, which decay exponentially if equally likely. */
 static double
 new_by_growth(const Dictionary *dictionary, double lookups)
 {
@@ -289,10 +275,7 @@ growth_tells(const Dictionary *dictionary)
 	return noted >= GROWTH_NOTE || (noted > 0 && dictionary->noted.lookups >= noted * GROWTH_LOOKUPS);
 }
 
-/*
- * Returns true if the values still to come fit, and inserting them costs less than the next form of key costs for all
- * rows.
- */
+/* Returns true if the values to come fit, and inserting them costs less than the next form of key. */
 static bool
 is_worthwhile(const Dictionary *dictionary)
 {

@@ -1,9 +1,7 @@
 /*
- * dictionary.h: numbers few distinct values of any type in their order.
- *
- * A value's number is an exact key: numbers compare as the type's comparison function does, and values that compare
- * equal share a number even if their bytes differ.  Gaps between numbers leave room for new values, so most numbers
- * never change.
+ * dictionary.h: numbers few distinct values of any type in their order.  A value's number is an exact key: numbers
+ * compare as the type's comparison function does, and values that compare equal share one.  Gaps leave room for new
+ * values, so most numbers never change.
  */
 #ifndef GPUSORT_DICTIONARY_H
 #define GPUSORT_DICTIONARY_H
@@ -32,17 +30,11 @@ typedef struct DictionaryWorth
 	double		other;
 } DictionaryWorth;
 
-/*
- * Sets how many values are expected (0: unknown) and what they cost without a dictionary.  By default no number of
- * comparisons is too high.
- */
+/* Sets the values expected (0: unknown) and what they cost without a dictionary; without it, nothing is too costly. */
 extern void dictionary_expect(Dictionary *dictionary, double values, DictionaryWorth worth);
 extern void dictionary_free(Dictionary *dictionary);
 
-/*
- * Starts a new pass over these rows, or over others.  Resets the estimate of distinct values, which would count rows
- * that are read again as repeats.
- */
+/* Starts a new pass and estimate of distinct values, as rows that are read again would count as repeats. */
 extern void dictionary_restart(Dictionary *dictionary);
 
 /* Do the first bytes tell most of the distinct values apart?  Of values next to each other in their order, that is. */

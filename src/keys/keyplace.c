@@ -30,10 +30,7 @@ place_from_start(KeyPlace *place, TupleDesc desc, AttrNumber wanted)
 	return true;
 }
 
-/*
- * Looks for it from the row's end: columns of fixed width only, which follow each other without gaps wherever they
- * begin.
- */
+/* Looks for it from the row's end, among columns of fixed width that follow each other without gaps. */
 static bool
 place_from_end(KeyPlace *place, TupleDesc desc, AttrNumber wanted)
 {

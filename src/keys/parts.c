@@ -1,11 +1,9 @@
 /*
- * parts.c: keys of composite values, as bytes that start as the type's comparison function does.
- *
- * The first value gives the pattern of its parts; a value with another pattern is "strange".  Each part is preceded by
- * a byte that tells whether it exists: the shorter of two arrays sorts first, NULL after all other values, an open
- * lower bound before them.  Parts with an exact encoding follow in normalised form.  A string under a linguistic
- * collation ends the key, as its primary weights leave open what follows.  So does an array within another value,
- * since equal elements may be arranged in several dimensions.
+ * parts.c: keys of composite values, as bytes that start as the type's comparison function does.  The first value gives
+ * the pattern of its parts; a value with another pattern is "strange".  A byte before each part tells whether it
+ * exists: the shorter of two arrays sorts first, NULL last, an open lower bound first.  Parts with an exact encoding
+ * follow in normalised form.  A string under a linguistic collation ends the key, as its primary weights leave open
+ * what follows, and so does an array within another value, whose dimensions may differ.
  */
 #include "postgres.h"
 
@@ -395,10 +393,7 @@ append_name(Parts *part, const JsonbValue *name, StringInfo out)
 	return PARTS_CHANGED;
 }
 
-/*
- * Appends one iterator step of a document: the start of an array or object, a name or a value.  Values of different
- * types are ordered by type, arrays and objects by size.
- */
+/* Appends an iterator step of a document: a start, a name or a value, by type; arrays and objects by size. */
 static PartsResult
 append_step(Parts *part, JsonbIteratorToken token, const JsonbValue *value, StringInfo out)
 {
@@ -480,7 +475,6 @@ appender_of(Oid opfamily)
 static void
 open_part(Parts *part, Oid sortop, Oid collation)
 {
-	const char *why;
 	Oid			opfamily;
 	Oid			opcintype;
 	bool		desc;
@@ -493,7 +487,7 @@ open_part(Parts *part, Oid sortop, Oid collation)
 	initStringInfo(&part->buffer);
 	if (appender_of(opfamily) != NULL)
 		part->append = appender_of(opfamily);
-	else if (sortkey_is_exact(sortop, collation, &why))
+	else if (sortkey_is_exact(sortop, collation))
 	{
 		/* NULLS FIRST, so that the byte before a value is PART_PRESENT */
 		sortkey_open(&part->key, sortop, collation, true, true);

@@ -1,9 +1,8 @@
 /*
- * parts.h: keys of composite values, as bytes that start as the type's comparison function does.
- *
- * Arrays, records, ranges, multiranges and jsonb are compared part by part, and most parts have keys of their own.  The
- * bytes of a value are those of its first parts, up to PARTS_BYTES.  They are coarse: values with different bytes are
- * ordered by these, by memcmp and then length; values with equal bytes may compare either way.
+ * parts.h: keys of composite values, as bytes that start as the type's comparison function does.  Arrays, records,
+ * ranges, multiranges and jsonb are compared part by part, and most parts have keys of their own.  The bytes of a value
+ * are those of its first parts, up to PARTS_BYTES.  They are coarse: values with different bytes are ordered by these,
+ * by memcmp and then length; values with equal bytes may compare either way.
  */
 #ifndef GPUSORT_PARTS_H
 #define GPUSORT_PARTS_H

@@ -1,10 +1,9 @@
 /*
- * primary_weights.c: the primary weights of strings under linguistic collations, as keys.
- *
- * A call of strxfrm or ICU takes 300 to 2000 ns.  When a locale is opened, the weights of ASCII characters are learned
- * from it, and keys of ASCII strings are then concatenated from these in a tenth of the time.  Strings with
- * contractions, pairs whose weight differs from that of the two characters (Czech ch, Danish aa), go to the provider.
- * The C library does not list its contractions, so each pair is tested on first use.
+ * primary_weights.c: the primary weights of strings under linguistic collations, as keys.  A call of strxfrm or ICU
+ * takes 300 to 2000 ns.  When a locale is opened, the weights of ASCII characters are learned from it, and keys of
+ * ASCII strings are then concatenated from these in a tenth of the time.  Strings with contractions, pairs whose weight
+ * differs from that of the two characters (Czech ch, Danish aa), go to the provider. The C library does not list its
+ * contractions, so each pair is tested on first use.
  */
 #include "postgres.h"
 
@@ -99,9 +98,7 @@ is_prefix(const CharacterWeight *a, const CharacterWeight *b)
 	return a->len < b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/*
- * Ranks weights by the number of characters below them.  Returns false if ranks would not order strings as weights do.
- */
+/* Ranks weights by the number of characters below them; false if ranks would not order strings as weights do. */
 static bool
 rank_weights(PrimaryWeights *primary)
 {
@@ -195,10 +192,7 @@ primary_short_key(PrimaryWeights *primary, const char *string, Size len, uint8 *
 	return (int) (out - to);
 }
 
-/*
- * Builds a key from the weights of a string's characters.  Returns false, with nothing appended, for other characters
- * and contractions.
- */
+/* Builds a key from the weights of a string's characters; false, with nothing appended, for others and contractions. */
 static bool
 append_weights(PrimaryWeights *primary, const char *string, Size len, StringInfo buffer)
 {
@@ -223,10 +217,7 @@ append_weights(PrimaryWeights *primary, const char *string, Size len, StringInfo
 	return true;
 }
 
-/*
- * Returns the length of the part of a long string to make a key from: at least the given bytes, ending if possible
- * between two characters that form no contraction.
- */
+/* Returns the length of a long string's part for a key: at least bytes, if possible not within a contraction. */
 static Size
 part_length(PrimaryWeights *primary, const char *string, Size len, Size least)
 {

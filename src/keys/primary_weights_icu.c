@@ -1,7 +1,6 @@
 /*
- * primary_weights_icu.c: ICU sort keys.  Looks up the few ICU functions it needs in the library that the server has
- * loaded, whose version is part of their names.  Therefore gpusort builds without ICU headers, runs with servers of any
- * ICU version or none, and never loads a second ICU.
+ * primary_weights_icu.c: ICU sort keys.  Looks the ICU functions up in the library that the server has loaded, so
+ * gpusort builds without ICU headers, runs with servers of any ICU version or none, and never loads a second ICU.
  */
 #include "postgres.h"
 
@@ -91,10 +90,7 @@ find_icu(void)
 	return complete;
 }
 
-/*
- * Opens the converter from the database encoding to UTF-16, or returns NULL.  The server's collation code uses this
- * converter, too; unlike the server's own conversions it maps every character.
- */
+/* Opens the server's converter to UTF-16, or returns NULL.  Unlike its own conversions it maps every character. */
 static UConverter *
 database_converter(void)
 {

@@ -1,6 +1,5 @@
 /*
- * primary_weights_libc.c: libc sort keys.  Opens a locale by its catalog name, since servers before 16 keep no locale_t
- * for the default collation.
+ * primary_weights_libc.c: libc sort keys.  Opens a locale by name: servers before 16 keep no default locale_t.
  */
 #include "postgres.h"
 

@@ -24,10 +24,7 @@ typedef struct PrimaryProvider
 	/* Appends the primary weights of a string, or its whole sort key, to the buffer. */
 	void		(*key) (PrimaryWeights *primary, const char *string, Size len, bool all_levels, StringInfo buffer);
 
-	/*
-	 * Learns about all pairs of ASCII characters.  NULL: pairs are tested one by one.  Returns false if single
-	 * characters have no weight.
-	 */
+	/* Learns about all pairs of ASCII characters (NULL: tests each); false if some character has no weight. */
 	bool		(*learn_pairs) (PrimaryWeights *primary);
 	bool		mixes;			/* keys built from weights equal those of key byte for byte */
 } PrimaryProvider;

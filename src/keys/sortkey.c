@@ -5,7 +5,6 @@
 
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
-#include "utils/builtins.h"
 
 #include "sortkey_types.h"
 
@@ -93,7 +92,7 @@ find_kind(Oid opfamily, Oid opcintype)
 }
 
 bool
-sortkey_is_exact(Oid sortop, Oid collation, const char **why)
+sortkey_is_exact(Oid sortop, Oid collation)
 {
 	const KeyKind *kind;
 	Oid			opfamily;
@@ -101,18 +100,9 @@ sortkey_is_exact(Oid sortop, Oid collation, const char **why)
 	bool		desc;
 
 	if (!ordering_op_properties(sortop, &opfamily, &opcintype, &desc))
-	{
-		*why = psprintf("operator %u does not order", sortop);
 		return false;
-	}
 	kind = find_kind(opfamily, opcintype);
-	if (kind == NULL)
-	{
-		*why = psprintf("type %s has no exact encoding for operator %s",
-						format_type_be(opcintype), get_opname(sortop));
-		return false;
-	}
-	return kind->how != COLLATED || collation_orders_bytes(collation, why);
+	return kind != NULL && (kind->how != COLLATED || collation_orders_bytes(collation));
 }
 
 bool
@@ -134,7 +124,6 @@ void
 sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exact)
 {
 	const KeyKind *kind;
-	const char *why;
 	Oid			opfamily;
 	Oid			opcintype;
 	bool		desc;
@@ -148,7 +137,7 @@ sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exa
 	key->exact = exact;
 	key->context = CurrentMemoryContext;
 	key->scratch = makeStringInfo();
-	if (kind == NULL || (kind->how == COLLATED && !collation_orders_bytes(collation, &why)))
+	if (kind == NULL || (kind->how == COLLATED && !collation_orders_bytes(collation)))
 	{
 		open_coarse(key, sortop, collation, opfamily, opcintype);
 		return;

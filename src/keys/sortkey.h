@@ -2,10 +2,9 @@
  * sortkey.h: encodes Datums as sort keys, with one encoder per operator family.
  *
  * A key's values fill one column of a chunk in the form that kernels/gs.h sorts.  The encoder is chosen by operator
- * family and input type of the ordering operator, never by the column's type, so domains and binary-coercible types
- * need no entries.  Invariant: two values are equal for the operator family if and only if their encoded values are
- * equal.  A coarse key keeps only half of it: different encoded values are in order, but equal ones may stand for
- * different values.  Encoded values are never shown to the user.
+ * family and input type of the ordering operator, so domains and binary-coercible types need no entries. Invariant: two
+ * values are equal for the operator family if and only if their encoded values are equal.  A coarse key keeps half of
+ * it: equal encoded values may stand for different values.  Encoded values are never shown to the user.
  */
 #ifndef GPUSORT_SORTKEY_H
 #define GPUSORT_SORTKEY_H
@@ -71,22 +70,13 @@ struct SortKey
 	StringInfo	scratch;		/* for sortkey_normalise */
 };
 
-/*
- * Returns true if an operator's order can be encoded exactly for all values.  If not, *why is a short reason for
- * messages, possibly in the current memory context.
- */
-extern bool sortkey_is_exact(Oid sortop, Oid collation, const char **why);
+/* Returns true if an operator's order can be encoded exactly for all values. */
+extern bool sortkey_is_exact(Oid sortop, Oid collation);
 
-/*
- * Returns true if a key's encoded form may be sent to other processes: it is exact, process-independent and at most
- * some dozen bytes long.  Strings would be sent twice, and may be as long as a tuple.
- */
+/* Returns true if encoded keys may be sent to other processes: exact, process-independent, and no long strings. */
 extern bool sortkey_is_process_independent(Oid sortop);
 
-/*
- * Opens a key in the current memory context.  sortop is the "<" or ">" of a btree family.  With exact, which requires
- * sortkey_is_exact, the key starts in its widest form and never returns KEY_WIDEN.
- */
+/* Opens a key in the current context.  sortop: "<" or ">" of a btree family.  exact: widest form, never KEY_WIDEN. */
 extern void sortkey_open(SortKey *key, Oid sortop, Oid collation, bool nulls_first, bool exact);
 
 /* Marks element row as NULL. */
@@ -131,9 +121,8 @@ sortkey_put(SortKey *key, Datum value, bool isnull, KeyColumn *column, uint32 ro
 }
 
 /*
- * Appends the value's normalised form: byte strings that memcmp orders as the key does, including direction and NULLS,
- * and none of which is a prefix of another.  Only for keys that do not widen.  Of a coarse key these bytes are coarse,
- * too.
+ * Appends the value's normalised form, which memcmp orders as the key does, including direction and NULLS, and none of
+ * which is a prefix of another.  Only for keys that do not widen.  Coarse keys' bytes are coarse.
  */
 extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo out);
 
@@ -143,30 +132,17 @@ extern void sortkey_normalise(SortKey *key, Datum value, bool isnull, StringInfo
 /* Writes the normalised form of a fixed-width key without allocating.  Returns its end. */
 extern char *sortkey_write(SortKey *key, Datum value, bool isnull, char *to);
 
-/*
- * Returns the key prefix of a non-NULL value: its normalised form as one word, for fixed-width keys of up to eight
- * bytes.
- */
+/* Returns a non-NULL value's key prefix: its normalised form as a word, for keys of a fixed width up to eight bytes. */
 extern uint64 sortkey_word(SortKey *key, Datum value);
 
-/*
- * Writes the first bytes of the value's normalised form, up to room.  Returns the bytes written, or more than room if
- * the form is longer.
- */
+/* Writes the first bytes of the value's normalised form; returns their number, more than room if it is longer. */
 extern Size sortkey_prefix(SortKey *key, Datum value, bool isnull, char *out, Size room);
 
-/*
- * Defers a key that has just been opened, or that is limited to leading bytes.  If the keys before it leave few ties,
- * comparing those is cheaper than encoding.  Returns false, with nothing done, for keys with an exact encoding, which
- * take part in every sort.  sortkey_resume reverts it.
- */
+/* Defers a new key, or one of leading bytes, if it is not exact; comparing few ties is cheaper than encoding. */
 extern bool sortkey_defer(SortKey *key);
 extern void sortkey_resume(SortKey *key);
 
-/*
- * Allows a newly opened key of byte strings to switch to leading bytes of all strings once one of them is long.  No
- * effect on other keys.
- */
+/* Allows a new key of byte strings to switch to leading bytes of all once one is long.  No effect on others. */
 extern void sortkey_let_lead(SortKey *key);
 
 /* Initial and maximal number of leading bytes of long strings. */
@@ -182,27 +158,16 @@ extern void sortkey_expect(SortKey *key, double rows);
 /* Tells a key that a new pass starts, over these rows or those of another job. */
 extern void sortkey_restart(SortKey *key);
 
-/*
- * Appends what a coarse key omits of a non-NULL value, if known: bytes that predict how values with equal keys compare.
- * Returns false if nothing is known.
- */
+/* Appends bytes that predict how non-NULL values with equal coarse keys compare.  Returns false if unknown. */
 extern bool sortkey_guess(SortKey *key, Datum value, StringInfo out);
 
-/*
- * Returns true if the keys of an operator without an exact encoding usually separate values.  Otherwise all rows are
- * compared.
- */
+/* Returns true if an inexact operator's keys usually separate values.  Otherwise all rows are compared. */
 extern bool sortkey_tells(Oid sortop);
 
-/*
- * Returns true if sorting this number of rows by an operator's keys, as the first of a sort, is not slower than
- * PostgreSQL's sort.
- */
+/* Returns true if a sort of so many rows by first keys of this operator is not slower than PostgreSQL's. */
 extern bool sortkey_pays(Oid sortop, Oid collation, double rows);
 
-/*
- * Disables coarse keys of this kind for the session, after one contradicted the comparison function.
- */
+/* Disables coarse keys of this kind for the session, after one contradicted the comparison function. */
 extern void sortkey_refuse(SortKey *key);
 
 /* Fills one chunk with rows of several keys. */
@@ -220,10 +185,7 @@ extern void keywriter_begin(KeyWriter *writer, gs_chunk *chunk, char *memory, co
 /* Closes the chunk after the rows written so far. */
 extern void keywriter_close(KeyWriter *writer);
 
-/*
- * Converts a numeric of few digits to the nearest double, faster than PostgreSQL, which converts through text.  Returns
- * false for others.
- */
+/* Converts a numeric of few digits to the nearest double, faster than PostgreSQL does; false for others. */
 extern bool sortkey_numeric_as_double(const struct varlena *value, double *result);
 
 #endif

@@ -1,9 +1,7 @@
 /*
- * sortkey_bit.c: bit and varbit, which compare by bytes, then by the number of bits.
- *
- * Unused bits of the last byte are zero.  If the number of bits modulo eight is constant, as in every bit(n) column,
- * the bytes alone are an exact key, which is the initial assumption.  The wider form ends the bytes with a mark below
- * any byte that could follow, then adds the remainder.
+ * sortkey_bit.c: bit and varbit, which compare by bytes, then by the number of bits.  If the number of bits modulo
+ * eight is constant, as in every bit(n) column, the bytes alone are an exact key.  The wider form ends the bytes with a
+ * mark below any byte that could follow, then adds the remainder.
  */
 #include "postgres.h"
 

@@ -29,15 +29,10 @@
 #include "parts.h"
 #include "sortkey_types.h"
 
-/*
- * Rows after which abbreviated keys are first tested for usefulness, as in tuplesort.
- */
+/* Rows after which abbreviated keys are first tested for usefulness, as in tuplesort. */
 #define FIRST_ABORT_CHECK 10
 
-/*
- * The cost of a coarse key and of the comparison with the next row, in comparisons.  Strings that are not ASCII cost
- * more, since the collation's provider makes their keys.
- */
+/* The cost of a coarse key and of comparing with the next row, in comparisons; more if a provider makes keys. */
 #define COARSE_COMPARISONS 1.5
 #define PROVIDER_COMPARISONS 4
 
@@ -51,9 +46,8 @@
 #define EARLY_BYTES (PRIMARY_BYTES / 4)
 
 /*
- * Rows from which on abbreviated keys with a comparator of the type's own are worth sorting by.  To find their order
- * and compare all neighbours in full takes longer than PostgreSQL's sort of fewer rows: for 3000 geometries up to twice
- * as long.
+ * Rows from which on to sort by abbreviated keys with a comparator of the type's own.  Finding their order and
+ * comparing all neighbours takes longer than PostgreSQL's sort of fewer rows: of 3000 geometries up to twice as long.
  */
 #define OWN_ORDER_ROWS 4096
 
@@ -82,9 +76,7 @@ typedef struct CoarseState
 	int64		next_check;
 } CoarseState;
 
-/*
- * The orders that a comparator of abbreviated keys may have: that of unsigned or signed integers, in either direction.
- */
+/* The orders that a comparator of abbreviated keys may have: of unsigned or signed integers, in either direction. */
 static const struct
 {
 	gs_type		type;
@@ -184,11 +176,7 @@ type_of_order(const SortSupport ssup, gs_type *type)
 	return true;
 }
 
-/*
- * Takes the abbreviated form if the type has one that is an integer.  A comparator of the type's own is likely to order
- * integers, too, which it is asked for each key, and may answer that others are to be compared in full.  Where it does
- * not, nobody else can sort by these keys, and PostgreSQL's sort takes fewer full comparisons than ours.
- */
+/* Takes the abbreviated form if it is an integer that the type's own comparator orders as one, else no form. */
 static KeyResult
 take_abbreviated(SortKey *key)
 {
@@ -212,10 +200,7 @@ take_abbreviated(SortKey *key)
 	return take_form(key, type, encode_abbreviated, true, "abbreviated");
 }
 
-/*
- * Opens a packed string by its first bytes if it has more; false if the view is of all.  Blanks at the end of a part
- * are not those at the end of a bpchar.
- */
+/* Opens a packed string by its first bytes; false if the view is of all.  A bpchar's blanks may end a part. */
 static bool
 open_start(const CoarseState *state, Datum value, int32 bytes, StringView *view)
 {
@@ -235,9 +220,7 @@ open_start(const CoarseState *state, Datum value, int32 bytes, StringView *view)
 }
 
 /*
- * Is a string the server's?  An abbreviated key is made of a value's first characters.  Primary weights take
- * hundreds of bytes from the collation's provider where they are not ASCII, and have neighbours compared, which fetches
- * values out of line once more.
+ * Is a string the server's?  Weights of non-ASCII take long, hundreds of bytes, and comparisons of neighbours.
  */
 static bool
 is_theirs(const SortKey *key, Datum value, bool by_provider)
@@ -357,10 +340,7 @@ take_coarse_form(SortKey *key)
 	return take_abbreviated(key);
 }
 
-/*
- * Do the server's abbreviated keys tell strings apart that are mostly long?  Of text they are of the first characters,
- * and under ICU only.
- */
+/* Do the server's abbreviated keys tell mostly long strings apart?  Text has them under ICU only. */
 static bool
 server_tells(CoarseState *state)
 {
@@ -498,9 +478,7 @@ has_own_order(Oid sortop, Oid collation)
 bool
 sortkey_pays(Oid sortop, Oid collation, double rows)
 {
-	const char *why;
-
-	return rows >= OWN_ORDER_ROWS || sortkey_tells(sortop) || sortkey_is_exact(sortop, collation, &why) ||
+	return rows >= OWN_ORDER_ROWS || sortkey_tells(sortop) || sortkey_is_exact(sortop, collation) ||
 		!has_own_order(sortop, collation);
 }
 

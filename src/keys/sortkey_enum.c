@@ -1,11 +1,8 @@
 /*
- * sortkey_enum.c: enums.
- *
- * As in PostgreSQL, values with even OIDs are in OID order among themselves: those from CREATE TYPE, and later ones
- * that happened to fit.  This is the initial assumption, which needs no catalog.  The first odd OID switches the key to
- * pg_enum.enumsortorder, read once for the type.  The type is read again if a value appears that was added since.
- * Known values keep their numbers, since keys with them have been written, even if the server has renumbered the enum;
- * new values get numbers between those of their neighbours.
+ * sortkey_enum.c: enums.  As in PostgreSQL, values with even OIDs are in OID order among themselves, which needs no
+ * catalog.  The first odd OID switches the key to pg_enum.enumsortorder, read once for the type, and again for a value
+ * added since. Known values keep their numbers, as keys with them have been written; new ones get numbers between their
+ * neighbours'.
  */
 #include "postgres.h"
 

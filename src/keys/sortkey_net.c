@@ -1,7 +1,6 @@
 /*
- * sortkey_net.c: inet and cidr, which compare by family, by the bits that both netmasks cover, by netmask, and by the
- * complete address.  The key has the address with the bits outside its netmask cleared, the netmask, and the bits
- * outside it.
+ * sortkey_net.c: inet and cidr, by family, bits that both netmasks cover, netmask, and complete address.  The key has
+ * the address with the bits outside its netmask cleared, the netmask, and those bits.
  */
 #include "postgres.h"
 

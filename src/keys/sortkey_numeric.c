@@ -1,9 +1,6 @@
 /*
- * sortkey_numeric.c: numeric, in three forms.
- *
- * The first is an int64 scaled by a power of ten, which suits prices and counts.  A value that does not fit widens the
- * key to a larger scale, then to 128 bits, and finally to byte strings, which hold everything: NaN, infinities, 130,000
- * digits.
+ * sortkey_numeric.c: numeric, in three forms.  An int64 scaled by a power of ten suits prices and counts.  A value that
+ * does not fit widens the key to a larger scale, then to 128 bits, and finally to byte strings, which hold everything.
  */
 #include "postgres.h"
 
@@ -135,10 +132,7 @@ try_scale(NumericState *state, const NumericParts *parts, int scale, int max_sca
 	return scale_number(state, parts, &ignored);
 }
 
-/*
- * Chooses a scale for elements of some size: the displayed decimals, which are probably the column's, or the fewest
- * that suffice.
- */
+/* Chooses a scale for elements of some size: the displayed decimals, or the fewest that suffice. */
 static bool
 guess_scale(NumericState *state, const NumericParts *parts, int max_scale)
 {

@@ -1,10 +1,8 @@
 /*
- * sortkey_text.c: strings in bytewise order: text, bpchar, name and bytea.
- *
- * The bytes themselves are the key.  Plain values are copied once, straight into the column.  Only compressed and
- * external values are detoasted, and the copy is freed at once, since a chunk may hold thousands of them.  After the
- * first long string, a sort of rows may use only the leading bytes of all strings (sortkey_let_lead): detoasting,
- * copying and storing long strings costs more than comparing the few whose leading bytes are equal.
+ * sortkey_text.c: strings in bytewise order: text, bpchar, name and bytea.  The bytes are the key.  Only compressed and
+ * external values are detoasted, and freed at once: a chunk may hold thousands.  After the first long string, a sort of
+ * rows may use leading bytes only (sortkey_let_lead): long strings cost more than comparing the few whose leading bytes
+ * are equal.
  */
 #include "postgres.h"
 

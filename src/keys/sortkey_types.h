@@ -29,10 +29,7 @@ extern KeyResult encode_name(SortKey *key, Datum value, KeyColumn *column, uint3
 /* Switches a key of strings to leading bytes. */
 extern KeyResult take_leading(SortKey *key);
 
-/*
- * Returns the form of strings of an operator family's type: TEXTOID, BPCHAROID or NAMEOID; InvalidOid if they are not
- * strings.
- */
+/* Returns the form of an operator family's strings: TEXTOID, BPCHAROID or NAMEOID; InvalidOid for others. */
 extern Oid	string_form(Oid opfamily, Oid opcintype);
 
 /* sortkey_bit.c, sortkey_enum.c, sortkey_net.c, sortkey_numeric.c */
@@ -57,8 +54,8 @@ typedef struct CollationLocale
 /* collation.c.  Strings are in the current memory context; those of the database's collation are permanent. */
 extern void collation_locale(Oid collation, CollationLocale *locale);
 
-/* Returns true if a collation orders strings bytewise.  If not, *why has the reason. */
-extern bool collation_orders_bytes(Oid collation, const char **why);
+/* Returns true if a collation orders strings bytewise. */
+extern bool collation_orders_bytes(Oid collation);
 
 /* Sets the form in which a key's values are encoded. */
 static inline void
@@ -69,9 +66,7 @@ set_form(SortKey *key, gs_type type, KeyEncoder encode)
 	key->encode = encode;
 }
 
-/*
- * Switches a key to its next form.  The caller encodes its rows again, so a key must widen only a few times.
- */
+/* Switches a key to its next form.  The caller encodes its rows again, so a key must widen only a few times. */
 static inline KeyResult
 widen(SortKey *key, gs_type type, KeyEncoder encode)
 {

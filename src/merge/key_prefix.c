@@ -24,11 +24,10 @@ void
 keyprefix_encode(KeyPrefix *prefix)
 {
 	const SortColumns *columns = &prefix->columns;
-	const char *why;
 
 	prefix->keys = palloc0(sizeof(SortKey) * columns->nkeys);
 	while (prefix->nexact < columns->nkeys &&
-		   sortkey_is_exact(columns->sortops[prefix->nexact], columns->collations[prefix->nexact], &why))
+		   sortkey_is_exact(columns->sortops[prefix->nexact], columns->collations[prefix->nexact]))
 	{
 		int			i = prefix->nexact++;
 

@@ -1,8 +1,6 @@
 /*
- * key_prefix.h: the first bytes of a row's normalised keys, as words.
- *
- * Words compare as the rows do, as far as they tell them apart.  They come from the leading keys that have an exact
- * form, of rows in slots or of minimal tuples.
+ * key_prefix.h: the first bytes of a row's normalised keys, as words that compare as the rows do if they differ.  They
+ * come from the leading keys with an exact form, of rows in slots or of minimal tuples.
  */
 #ifndef GPUSORT_KEY_PREFIX_H
 #define GPUSORT_KEY_PREFIX_H
@@ -33,10 +31,7 @@ typedef struct KeyPrefix
 	const char *data;			/* of that row, NULL if its keys are not where places say */
 } KeyPrefix;
 
-/*
- * Begins with no key encoded.  desc is that of minimal tuples; NULL: all rows are in slots.  Memory comes from the
- * current context.
- */
+/* Begins with no key encoded, in the current context.  desc: that of minimal tuples; NULL: all rows are in slots. */
 extern void keyprefix_open(KeyPrefix *prefix, const SortColumns *columns, TupleDesc desc);
 
 /* Opens the leading keys that have an exact form; memory comes from the current context. */

@@ -1,7 +1,5 @@
 /*
- * our_node.c: the kinds of gpusort's plan nodes.
- *
- * Code for nodes of any kind, such as limits.c and explain.c, looks a node up here and names no kind.
+ * our_node.c: the kinds of gpusort's plan nodes, looked up by code for nodes of any kind.
  */
 #include "postgres.h"
 

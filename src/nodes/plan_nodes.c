@@ -1,9 +1,8 @@
 /*
- * plan_nodes.c: tools to put nodes into a finished plan.
- *
- * A CustomScan without a table has its columns in custom_scan_tlist, as expressions over the range table, like a
- * pushed-down join.  The nodes of a finished plan refer to columns by their number in a child's target list instead.
- * resolve_columns() follows these numbers down, by the rules of set_deparse_plan() in ruleutils.c.
+ * plan_nodes.c: tools to put nodes into a finished plan.  A CustomScan without a table has its columns in
+ * custom_scan_tlist, as expressions over the range table, like a pushed-down join.  The nodes of a finished plan refer
+ * to columns by their number in a child's target list instead. resolve_columns() follows these numbers down, by the
+ * rules of set_deparse_plan() in ruleutils.c.
  */
 #include "postgres.h"
 
@@ -172,10 +171,7 @@ index_columns(const Plan *plan)
 	}
 }
 
-/*
- * The plan of the subquery or CTE below a scan, if a column has no name in the range table, as junk columns have none;
- * else NULL.
- */
+/* The plan of the subquery or CTE below a scan, if a (junk) column has no name in the range table; else NULL. */
 static const Plan *
 plan_of_unnamed(const Var *var, const ResolveContext *context)
 {

@@ -22,22 +22,13 @@ extern Expr *make_column(Index varno, AttrNumber attno, const Expr *like);
 /* Returns a target list that passes all columns of a list through; varno says from where. */
 extern List *number_columns(const List *columns, Index varno);
 
-/*
- * Returns a plan's target list with every column resolved down to the range table, as custom_scan_tlist needs it: code
- * that follows a column down through plans or states ends there.
- */
+/* Returns a plan's target list with columns resolved down to the range table, as custom_scan_tlist needs it. */
 extern List *resolve_columns(const PlannedStmt *stmt, const Plan *plan);
 
-/*
- * Appends a block's column to a node's scan columns and returns the target list entry for it.  EXPLAIN VERBOSE shows a
- * row of the sort's columns; the actual value is a bytea.
- */
+/* Appends a block's column (EXPLAIN: a row of the sort's, in fact bytea) to scan columns; returns its target entry. */
 extern TargetEntry *make_row_column(List **scan_columns, const List *attnos, int resno, const char *name);
 
-/*
- * Returns true if every target passes a child column through unchanged; below has the child's expressions.  A constant
- * may stand for a column that is that constant, and one of two equal columns for the other.
- */
+/* Returns true if targets pass on below's columns unchanged, but for constants and equal columns in their place. */
 extern bool passes_through(const List *targets, const List *below);
 
 #endif

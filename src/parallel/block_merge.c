@@ -1,11 +1,10 @@
 /*
  * block_merge.c: merges the rows of all participants from sorted blocks.
  *
- * Invariant: blocks arrive in order of their first keys, so every later block starts at or after the first key of the
- * newest one.  Rows up to that key can be returned as soon as the block arrives.  Therefore each participant has at
- * most one block with rows left, whatever the number of rows or ties.  A search finds the end of these rows in each
- * block.  They are merged, and returned from where they lie.  If key prefixes are whole keys, the CPU engine merges.
- * Otherwise parts are merged in pairs, without branches on the order of prefixes.
+ * Invariant: blocks arrive in order of their first keys.  Rows up to the newest block's first key can be returned as
+ * soon as it arrives, so each participant has at most one block with rows left.  A search finds the end of these rows
+ * in each block.  They are merged, and returned from where they lie.  If key prefixes are whole keys, the CPU engine
+ * merges, otherwise parts are merged in pairs, without branches on the order of prefixes.
  */
 #include "postgres.h"
 
@@ -472,10 +471,7 @@ merge_parts(BlockMerge *merge, const Part *left, const Part *right, MergeRow *it
 	}
 }
 
-/*
- * Merges neighbouring parts in pairs until the last two become the result.  A merged part goes to its position in the
- * other array, so that a part without a neighbour stays where it is.
- */
+/* Merges neighbouring parts in pairs until two become the result.  Each part keeps its position in the other array. */
 static void
 merge_all(BlockMerge *merge, int nparts)
 {

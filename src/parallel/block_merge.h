@@ -20,10 +20,7 @@ typedef struct BlockMergeStats
 	uint64		blocks;
 } BlockMergeStats;
 
-/*
- * Begins a merge of rows sorted by these columns, from at most this many participants.  Allocates in the current
- * context.
- */
+/* Begins a merge of rows sorted by these columns, from at most this many participants, in the current context. */
 extern BlockMerge *blockmerge_open(const SortColumns *columns, TupleDesc desc, int participants);
 
 /*
@@ -44,10 +41,7 @@ typedef struct MergedRows
 	uint32		stride;			/* bytes of a bare row */
 } MergedRows;
 
-/*
- * Merges the rows that no later row can precede.  Returns false if there are none; then the next block is needed,
- * unless the input has ended.  Invalidates the rows returned before.
- */
+/* Merges the rows that no later row can precede.  Returns false if there are none, so that the next block is needed. */
 extern bool blockmerge_prepare(BlockMerge *merge, MergedRows *rows);
 
 /* Returns the next row, valid until the next call, or NULL after the last one. */

@@ -8,10 +8,7 @@
 
 #define BLOCK_VARIANT "blocks"
 
-/*
- * PRIVATE_DETAILS of its plan is a list of one integer: whether the first column of a block's tuple is the normalised
- * key of its first row instead of its key columns.
- */
+/* PRIVATE_DETAILS of its plan: one integer, whether a block's tuple begins with its first row's normalised key. */
 extern const OurNode block_node;
 
 #endif

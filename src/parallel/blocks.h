@@ -1,10 +1,8 @@
 /*
- * blocks.h: blocks that carry rows from a parallel participant to the leader, many in one tuple.
- *
- * The tuple's last column is the block, a bytea.  The columns before it are the key of the block's first row, by which
- * Gather Merge orders the blocks of all participants.  If all encoded keys are process-independent, that is the
- * normalised form, one bytea.  Otherwise it is the values of the sort's keys, compared by the server's operators.
- * Unordered rows, as a Gather passes them, have no keys, and their block is the only column.
+ * blocks.h: blocks that carry rows from a parallel participant to the leader, many in one tuple.  The tuple's last
+ * column is the block, a bytea.  Before it is the key of the block's first row, by which Gather Merge orders blocks:
+ * the normalised form, one bytea, if all encoded keys are process-independent, else the values of the sort's keys.
+ * Unordered rows, as a Gather passes them, have no keys.
  */
 #ifndef GPUSORT_BLOCKS_H
 #define GPUSORT_BLOCKS_H
@@ -35,9 +33,8 @@ block_has_prefixes(BlockKeys keys)
 }
 
 /*
- * The header of a block, followed by its rows and two lists.  If rows are compared by key prefixes, one list has them:
- * eight bytes of each row's normalised key, after its first one.  Unless rows are bare, the other has a uint32 for each
- * row: its offset from the first row, in bytes.
+ * The header of a block, followed by its rows and two lists: if rows are compared by key prefixes, eight bytes of each
+ * row's normalised key after its first one; unless rows are bare, a uint32 a row, its offset from the first one.
  */
 typedef struct BlockHeader
 {
@@ -73,25 +70,18 @@ typedef struct BlockWriter BlockWriter;
 typedef MinimalTuple (*BlockNext) (void *arg);
 
 /*
- * Begins to write the rows of a node's child into blocks.  The rows are sorted by these columns, or unordered if there
- * are none.  If encoded, each block is preceded by a normalised key, else by key values.  Allocates in the query's
- * memory.
+ * Begins to write the rows of a node's child, sorted by these columns or unordered, into blocks.  If encoded, a block
+ * is preceded by a normalised key, else by key values.  Allocates in the query's memory.
  */
 extern BlockWriter *blockwriter_open(PlanState *node, const SortColumns *columns, bool encoded);
 
-/*
- * Returns the next block in the node's result slot, which is empty at the end.  The block is valid until the second
- * call after this one.
- */
+/* Returns the next block in the node's result slot, empty at the end.  It is valid until the call after the next. */
 extern TupleTableSlot *blockwriter_next(BlockWriter *writer, BlockNext next, void *arg);
 
 /* Frees the writer with its blocks. */
 extern void blockwriter_close(BlockWriter *writer);
 
-/*
- * Forms the row of a block without keys in a memory context, with the keys before the block.  first holds all columns
- * of the block's tuple; slot is a scratch slot for rows.
- */
+/* Forms the row of a block without keys, in a memory context.  first: the block's tuple; slot: scratch, for rows. */
 extern MinimalTuple block_row_with_keys(const BlockHeader *header, const SortColumns *columns,
 										const TupleTableSlot *first, TupleTableSlot *slot, MemoryContext cxt);
 

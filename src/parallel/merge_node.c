@@ -1,8 +1,6 @@
 /*
- * merge_node.c: Custom Scan (GpuMerge), which merges the rows of the blocks that a Gather Merge returns.
- *
- * The Gather Merge below works as usual: it starts workers, participates, stops early and rescans.  Rows are returned
- * from where they lie in the blocks.  Each block was copied once, out of a worker's queue.
+ * merge_node.c: Custom Scan (GpuMerge), which merges the rows of the blocks that a Gather Merge returns.  Rows are
+ * returned from where they lie in the blocks, each copied once, out of a worker's queue.
  */
 #include "postgres.h"
 
@@ -48,10 +46,7 @@ open_merge(GpuMergeState *node)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Reads the next block; returns false at the end.  A worker's block is taken over from the slot that owns it.  A block
- * of this process stays where its GpuSort wrote it for as long as the merge needs it.
- */
+/* Reads the next block; false at the end.  Takes a worker's block over; this process's stays where it was written. */
 static bool
 read_block(GpuMergeState *node)
 {

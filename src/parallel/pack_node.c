@@ -1,9 +1,7 @@
 /*
- * pack_node.c: Custom Scans (GpuPack) and (GpuUnpack), which send rows through a Gather in blocks.
- *
- * GpuPack forms tuples of its child's rows if necessary, and writes them into blocks.  GpuUnpack returns the rows from
- * where they lie: in a worker's queue, into which the worker writes the next blocks meanwhile, or in the memory of this
- * process's GpuPack.  A block is valid until the Gather is asked for the next one.
+ * pack_node.c: Custom Scans (GpuPack) and (GpuUnpack), which send rows through a Gather in blocks.  Rows are returned
+ * from where they lie: in a worker's queue, or in the memory of this process's GpuPack.  A block is valid until the
+ * Gather is asked for the next one.
  */
 #include "postgres.h"
 
@@ -186,9 +184,7 @@ end_unpack(CustomScanState *css)
 	ExecEndNode(outerPlanState(css));
 }
 
-/*
- * ReScanCustomScan of a GpuUnpack.  Like ExecReScanGather, leaves the child to be rescanned if parameters have changed.
- */
+/* ReScanCustomScan of a GpuUnpack.  Like ExecReScanGather, leaves the child alone if its parameters have changed. */
 static void
 rescan_unpack(CustomScanState *css)
 {

@@ -1,8 +1,5 @@
 /*
- * pack_node.h: the CustomScans below and above a Gather whose rows are sent in blocks.
- *
- * GpuPack runs above any plan in a worker and returns its rows in unordered blocks (blocks.h).  GpuUnpack, above the
- * Gather, returns the rows.
+ * pack_node.h: the CustomScans below and above a Gather: GpuPack writes rows into blocks, GpuUnpack returns them.
  */
 #ifndef GPUSORT_PACK_NODE_H
 #define GPUSORT_PACK_NODE_H

@@ -118,10 +118,9 @@ gather_in_blocks(PlannedStmt *stmt, Gather *gather, SortBound bound)
 }
 
 /*
- * Puts a Material above a Gather to stop a bound that changes between scans.  ExecSetTupleBound tells a Gather how many
- * rows are wanted, and its workers return no more.  Restarted workers keep the first bound, so rows would be missing if
- * a later scan wants more.  A Material passes no bound, but passes rows on as they arrive.  Plans without a sort by
- * gpusort stay as they are.
+ * Puts a Material above a Gather to stop a bound that changes between scans: a Gather's workers return no more rows
+ * than ExecSetTupleBound asked for, and keep the first bound when they are restarted.  Plans without a sort by gpusort
+ * stay.
  */
 Plan *
 stop_bound(const PlannedStmt *stmt, Plan *plan, SortBound bound)

@@ -6,10 +6,7 @@
 
 #include "nodes/plannodes.h"
 
-/*
- * Returns the replacement of a Gather Merge whose child has been walked, or the Gather Merge itself if that is no
- * GpuSort.
- */
+/* Returns the replacement of a Gather Merge whose child has been walked, or itself if the child is no GpuSort. */
 extern Plan *gather_merge_in_blocks(PlannedStmt *stmt, GatherMerge *gather);
 
 #endif

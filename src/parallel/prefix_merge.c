@@ -1,8 +1,6 @@
 /*
- * prefix_merge.c: merges sorted parts of rows whose key prefixes are the whole keys, by the CPU engine.
- *
- * gs_merge_runs merges two parts from both ends at once, without branches on the keys: 4.2 ns a row for four parts,
- * where a single chain of comparisons takes 7.3.
+ * prefix_merge.c: merges sorted parts of rows whose key prefixes are the whole keys, by the CPU engine's gs_merge_runs:
+ * 4.2 ns a row for four parts, where a single chain of comparisons takes 7.3.
  */
 #include "postgres.h"
 

@@ -1,9 +1,6 @@
 /*
- * plan.c: takes over Sorts in finished plans.
- *
- * The server plans ordinary Sorts.  A walk over its finished plan replaces every Sort that the predicate accepts by a
- * CustomScan, anywhere in the plan.  plan_paths.c lets the planner see the lower cost.  It uses this predicate, too, so
- * that a Sort that stays PostgreSQL's is never planned at gpusort's cost.
+ * plan.c: takes over Sorts in finished plans, anywhere.  The predicate is that of plan_paths.c, which shows the planner
+ * the lower cost: a Sort that stays PostgreSQL's is never planned at gpusort's cost.
  */
 #include "postgres.h"
 
@@ -55,10 +52,7 @@ make_gpusort(const PlannedStmt *stmt, Sort *sort)
 	return (Plan *) scan;
 }
 
-/*
- * Makes the node that replaces a Sort and the share node above it.  Costs, rows, id and parameters are those of the
- * share node, which the Gather knows.
- */
+/* Makes the node for a Sort and the share node above it, with the latter's cost, rows, id and parameters. */
 static Plan *
 make_share(const PlannedStmt *stmt, const Plan *share)
 {
@@ -80,10 +74,7 @@ leave_sort(const char *why)
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", why)));
 }
 
-/*
- * Returns the bound if it leaves the sort to PostgreSQL, else UNBOUNDED.  A constant bound does not, if the sorter
- * itself sorts with bounds of this size.  Workers do not learn the bound.
- */
+/* Returns the bound if it leaves the sort to PostgreSQL, else UNBOUNDED.  Workers do not learn a bound. */
 static SortBound
 bound_that_counts(const Sort *sort, SortBound bound)
 {
@@ -192,10 +183,7 @@ walk_list(PlannedStmt *stmt, List *plans, SortBound bound)
 		lfirst(lc) = walk(stmt, lfirst(lc), bound);
 }
 
-/*
- * Replaces the Sorts in a finished plan tree.  Leaves Agg.chain alone, since nodeAgg.c casts its members to Sort and
- * uses only their keys.
- */
+/* Replaces the Sorts in a finished plan tree, but not in Agg.chain, of which nodeAgg.c only uses the keys. */
 static Plan *
 walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 {

@@ -80,10 +80,7 @@ holds(const ComparedSlot *side, uint32 row, MinimalTuple tuple)
 	return side->row == row && !TTS_EMPTY(side->slot) && ((MinimalTupleTableSlot *) side->slot)->mintuple == tuple;
 }
 
-/*
- * Returns a slot with a row whose header is in the store.  A row stays deformed for its next key, and for its next
- * comparison on the other side.
- */
+/* Returns a slot with a stored row.  It stays deformed for its next key, and its comparison on the other side. */
 static TupleTableSlot *
 slot_with(RowComparer *comparer, int side, uint32 row, MinimalTuple tuple)
 {

@@ -1,8 +1,6 @@
 /*
- * rowgather.c: copies the columns that a projection picks out of a table's tuples.
- *
- * The executor deforms a tuple, copies values from slot to slot and forms a new tuple, in five loops over the columns.
- * Here one loop finds the columns in the tuple and another one copies their bytes.
+ * rowgather.c: copies the columns that a projection picks out of a table's tuples, in two loops: one finds the columns,
+ * one copies their bytes.  The executor has five, from slot to slot.
  */
 #include "postgres.h"
 
@@ -217,10 +215,7 @@ has_null(const RowGather *gather)
 	return false;
 }
 
-/*
- * Forms a row from a tuple, as heap_form_minimal_tuple would; false if the tuple lacks columns that were added to the
- * table after it was written.
- */
+/* Forms a row as heap_form_minimal_tuple does; false if the tuple lacks columns added to the table later. */
 static inline bool
 form_row(RowGather *gather, HeapTupleHeader tuple, MinimalTuple row)
 {

@@ -11,10 +11,7 @@
 /* Which columns of a table's tuples become those of a row. */
 typedef struct RowGather RowGather;
 
-/*
- * Prepares to copy the columns of a scan's target list, in the current memory context; NULL if the list has anything
- * but columns.
- */
+/* Prepares to copy a scan's target list, in the current context; NULL if it has anything but columns. */
 extern RowGather *rowgather_create(List *targets, TupleDesc source, TupleDesc result);
 
 /* rowstore_put_page of rows that have only these columns of the page's tuples. */

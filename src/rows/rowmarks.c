@@ -11,10 +11,7 @@
 
 #define MARKS_START 1024
 
-/*
- * The bytes of a key's string in the chunk, NULL if its offsets point outside the heap.  The chunk may be in memory
- * that another process can write to, so offsets are read once and checked.
- */
+/* A key's string in the chunk; NULL if offsets, read once as others may write them, point outside the heap. */
 static const uint8 *
 string_of(const KeyColumn *column, uint32 row, uint32 *len)
 {

@@ -8,11 +8,10 @@
 #include "src/keys/sortkey.h"
 
 /*
- * A row's mark is 0 if the engine knows all its keys in full.  Otherwise it is a hash of what the engine knows of the
- * keys up to the first one that it knows only a prefix of, or nothing.
+ * A row's mark is 0 if the engine knows all its keys in full, else a hash of what it knows up to the first that it does
+ * not.
  *
- * Invariant: two neighbours in the engine's order whose marks differ, or are 0, have been ordered by what the engine
- * knows, and need no comparison.
+ * Invariant: neighbours in the engine's order whose marks differ, or are 0, need no comparison.
  */
 typedef struct RowMarks
 {

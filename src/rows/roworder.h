@@ -11,8 +11,7 @@
 /*
  * Holds all row numbers, or only a window of them for readers that go forward.
  *
- * Invariant: the numbers held have been checked.  Each part that is fetched has no number out of range and none that
- * came before, and the owner's follows() has accepted it.
+ * Invariant: each part held was checked: no number is out of range or came before, and follows() has accepted it.
  */
 typedef struct RowOrder
 {
@@ -50,10 +49,7 @@ extern gs_status roworder_identity(RowOrder *order, BigMem *mem, uint32 rows);
 /* Fetches the next part. */
 extern gs_status roworder_fetch(RowOrder *order);
 
-/*
- * Begins again with another job over these rows, after the engine of this order failed.  The new order must begin with
- * the rows that were fetched from the old one.  The old order is gone whatever the outcome.
- */
+/* Begins again with another job, after a failure.  It must begin with the rows fetched before.  Frees the old order. */
 extern gs_status roworder_resume(RowOrder *order, EngineJob *job);
 
 /* Gives the memory back; may be called twice. */

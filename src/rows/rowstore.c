@@ -1,8 +1,7 @@
 /*
- * rowstore.c: the rows of one sort in arrival order, fetched by row number.
- *
- * A row is copied once, straight from the scan's buffer page or from a slot's values into the arena: no allocation per
- * row, and neighbours in arrival order are neighbours in memory.
+ * rowstore.c: the rows of one sort in arrival order, fetched by row number.  A row is copied once, straight from the
+ * scan's buffer page or from a slot's values into the arena: no allocation per row, and neighbours in arrival order are
+ * neighbours in memory.
  */
 #include "postgres.h"
 
@@ -67,10 +66,7 @@ rowstore_end(RowStore *store)
 	store->size = store->used;
 }
 
-/*
- * Returns the first size of the arena, if all rows are as long as the first one.  In a small sort, faulting in and
- * copying arenas of half and a quarter of the size takes longer than sorting.
- */
+/* Returns the arena's first size for rows like the first.  Small sorts that grow it take longer than they sort. */
 static Size
 arena_start(const RowStore *store, Size row_bytes)
 {
@@ -164,10 +160,7 @@ leave_uniform(RowStore *store)
 	return true;
 }
 
-/*
- * Writes the fixed header of a row, and returns its end.  Member by member: a copy of the whole would wait for the
- * stores to the members, which have just been made.
- */
+/* Writes a row's fixed header by member, as a copy would wait for stores to the members; returns its end. */
 static inline char *
 write_header(char *place, const MinimalTupleData *header)
 {
@@ -242,9 +235,7 @@ put_formed(RowStore *store, MinimalTuple header, const char *bits)
 	return true;
 }
 
-/*
- * Fills in the fixed header of a row, and zeroes what follows it up to ROW_HEADER_BYTES, so that headers compare whole.
- */
+/* Fills in a row's fixed header, and zeroes what follows up to ROW_HEADER_BYTES, so that headers compare whole. */
 static inline void
 make_header(MinimalTuple header, uint32 len, uint16 infomask2, uint16 infomask, uint8 hoff)
 {

@@ -20,10 +20,9 @@ StaticAssertDecl(sizeof(MinimalTupleData) == ROW_HEADER_BYTES,
 #define BARE_BYTES 48
 
 /*
- * Rows lie back to back in an arena, as MinimalTuples.  A store begins in the uniform form: all headers are equal (all
- * columns, no NULLs, one length), so rows have a fixed stride and need no offsets.  Small uniform rows are bare: their
- * header is stored once for all, which saves 16 bytes per row.  The first row with another header turns the store into
- * the general form.
+ * Rows lie back to back in an arena, as MinimalTuples.  A store begins in the uniform form: all headers are equal, so
+ * rows have a fixed stride.  Small uniform rows are bare: one header for all, which saves 16 bytes per row.  The first
+ * row with another header turns the store into the general form.
  */
 typedef struct RowStore
 {
@@ -50,10 +49,7 @@ extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);
 /* rowstore_put of a row whose header has zeros in all bits that do not describe its layout. */
 extern bool rowstore_put_row(RowStore *store, MinimalTuple row);
 
-/*
- * Appends tuples of a heap page; returns how many were appended.  The first row of a store, and the tuple behind those
- * that were appended, have to come through rowstore_put.
- */
+/* Appends tuples of a heap page; returns how many.  The first row, and the one behind these, use rowstore_put. */
 extern uint32 rowstore_put_page(RowStore *store, Page page, const OffsetNumber *items, uint32 count);
 
 /* Uniform form: where count more rows may be written before rowstore_advance appends them; NULL without memory. */
@@ -67,10 +63,7 @@ rowstore_advance(RowStore *store, uint32 count)
 	store->rows += count;
 }
 
-/*
- * General form: where a row of up to that many bytes may be formed, aligned, before rowstore_keep appends it.  NULL in
- * the uniform form, and where memory would have to grow: such rows have to come through rowstore_put_row.
- */
+/* General form: an aligned place for a row, until rowstore_keep appends it; NULL if it has to use rowstore_put_row. */
 static inline MinimalTuple
 rowstore_place(const RowStore *store, Size bytes)
 {

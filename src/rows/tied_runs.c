@@ -1,15 +1,14 @@
 /*
  * tied_runs.c: sorts rows that coarse keys leave tied, with the types' own comparison functions.
  *
- * A walk over the order compares each row with its successor.  If a row is greater than its successor, the key in which
- * they differ must be coarse and must have equal encoded values in both.  The run of rows that are equal up to that key
- * is then sorted.  Any other inversion is a fault of the engine or of the encoder, and is returned as such.
+ * A walk over the order compares each row with its successor.  If it is greater, the key in which they differ must be
+ * coarse and have equal encoded values in both; the run of rows equal up to that key is then sorted.  Any other
+ * inversion is a fault of the engine or the encoder, and returned as such.
  *
  * Invariant: every pair of neighbours behind the walk has been compared, so the result does not depend on the keys
  * being right.
  *
- * A run is first sorted by its strings' whole sort keys, if they have such, and then merge-sorted by comparison.  The
- * first step usually leaves it in order; the merge sort then takes one comparison per row.
+ * A run is sorted by its strings' whole sort keys, if any, and then merge-sorted, mostly at one comparison per row.
  */
 #include "postgres.h"
 
@@ -98,9 +97,8 @@ compare_encoded(const TiedSort *s)
 }
 
 /*
- * Is a row in the run of the row that was encoded, which means equal in all keys before s->key and with an equal
- * encoded value in that one?  *order is set to the comparison of the encoded row with it in the keys before s->key.
- * Marks that differ answer at once and leave *order 0: the rows of a run have equal marks.
+ * Is a row in the encoded row's run: equal in all keys before s->key, and with an equal encoded value in that one?
+ * *order is its comparison in the keys before s->key, or 0 if marks differ, which are equal in a run.
  */
 static bool
 in_run(TiedSort *s, uint32 row, uint32 encoded_row, int *order)
@@ -116,10 +114,7 @@ in_run(TiedSort *s, uint32 row, uint32 encoded_row, int *order)
 	return compare_encoded(s) == 0;
 }
 
-/*
- * Finds the run around a place; its end is the first place behind it.  Returns true if the rows next to it differ in
- * keys before s->key, so that they stay where they are however the run is sorted.
- */
+/* Finds the run around a place, up to end.  Returns true if rows next to it differ before s->key, and so stay. */
 static bool
 find_run(TiedSort *s, uint64 place, uint64 *start, uint64 *end)
 {
@@ -135,10 +130,7 @@ find_run(TiedSort *s, uint64 place, uint64 *start, uint64 *end)
 	return (*start == 0 || with_last > 0) && (*end == s->rows || with_next < 0);
 }
 
-/*
- * Prefetches the value of a later item.  The values of a large run are scattered, and a cache miss costs as much as a
- * comparison.  Behind the last item there is room to read AHEAD items more.
- */
+/* Prefetches the value of a later item, scattered in large runs.  AHEAD more items may be read behind the last. */
 static inline void
 load_ahead(const TiedSort *s, const TiedItem *item)
 {
@@ -175,10 +167,7 @@ find_item(TiedSort *s, const TiedItem *items, uint32 low, uint32 high, const Tie
 	return low;
 }
 
-/*
- * Sorts a few items; those in order take one comparison each.  Behind an item that had to be moved, the next one is
- * likely to be moved as well, and is searched for at once.
- */
+/* Sorts a few items; those in order take one comparison each.  After one that moved, the next is searched at once. */
 static void
 insertion_sort(TiedSort *s, TiedItem *items, uint32 count)
 {
@@ -287,10 +276,7 @@ guesses_differ(TiedSort *s, const TiedItem *items, uint32 count)
 	return differ;
 }
 
-/*
- * Are whole sort keys worth making?  The primary weights of a long string continue behind its key, and mostly decide.
- * What a guess adds is behind them, so a sample has to show that guesses differ.
- */
+/* Are whole sort keys worth making?  Long strings' weights decide beyond the key; guesses only if a sample differs. */
 static bool
 guesses_pay(TiedSort *s, const TiedItem *items, uint32 count)
 {
@@ -339,9 +325,7 @@ is_unpacked_often(const TiedSort *s, Datum value)
 		(s->keys[s->key].unpack && VARATT_IS_EXTENDED(DatumGetPointer(value)));
 }
 
-/*
- * Reads the rows of a run.  Values that every comparison would unpack are unpacked here, until copies_limit is used up.
- */
+/* Reads the rows of a run.  Values that every comparison would unpack are unpacked here, up to copies_limit. */
 static void
 read_items(TiedSort *s, const uint32 *rows, uint32 count, TiedItem *items)
 {

@@ -27,10 +27,9 @@ typedef struct TiedStats
 } TiedStats;
 
 /*
- * Turns an order by coarse keys into the server's order; rows that compare equal stay in the order of their numbers.
- * All neighbours are compared, or with marks only those that may be tied.  Keys must not widen: their member exact is
- * set.  A run whose items take more than items_limit bytes ends it with TIED_NO_MEMORY.  Unpacked copies of values,
- * which make comparisons cheaper, take copies_limit bytes at most.
+ * Turns an order by coarse keys into the server's order, equal rows by their numbers.  All neighbours are compared, or
+ * with marks only those that may be tied.  Keys must not widen.  A run whose items exceed items_limit ends it with
+ * TIED_NO_MEMORY.  Unpacked copies of values take copies_limit bytes at most.
  */
 extern TiedResult tied_runs_sort(RowComparer *comparer, SortKey *keys, const RowMarks *marks, uint32 *order,
 								 uint64 rows, BigMem *mem, Size items_limit, Size copies_limit, TiedStats *stats);

@@ -1,9 +1,8 @@
 /*
- * verify.c: checks an order with the types' own comparison functions.
+ * verify.c: checks an order with the types' own comparison functions, as tuplesort would compare them.
  *
- * Pairs of neighbours are compared as tuplesort would compare them.  Of a GPU's answer each part is sampled when it
- * comes: that finds an order that is wrong in many places, but not a single wrong pair.  gpusort.verify = full compares
- * all pairs.
+ * A GPU's answer is sampled part by part: that finds an order wrong in many places, but not a single wrong pair.
+ *  gpusort.verify = full compares all pairs.
  */
 #include "postgres.h"
 

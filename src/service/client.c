@@ -1,9 +1,7 @@
 /*
- * client.c: one connection: reads messages, executes the one job it carries, and answers.
- *
- * The peer may be faulty or malicious.  Messages are validated before use, slots and areas are checked against the
- * ring, and the engine checks chunks on a private copy of their headers.  A violation ends the connection and affects
- * nothing else.
+ * client.c: one connection: reads messages, executes the one job it carries, and answers.  The peer may be faulty or
+ * malicious.  Messages, slots and areas are checked before use, and chunks on a private copy of their headers.  A
+ * violation ends the connection and affects nothing else.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,10 +19,7 @@
 
 #define HELLO_MS 10000
 
-/*
- * Sends a message, blocking if necessary.  Few messages are ever in transit, so only a client that does not read can
- * block it.
- */
+/* Sends a message.  Few are ever in transit, so only a client that does not read can block it. */
 void
 gsd_reply(connection *c, const gsd_header *head)
 {
@@ -46,9 +41,7 @@ gsd_reply_file(connection *c, const gsd_header *head, int descriptor)
 	}
 }
 
-/*
- * Sends a status with a text.
- */
+/* Sends a status with a text. */
 void
 gsd_reply_result(connection *c, gsd_type type, gs_status status, const char *text)
 {
@@ -72,9 +65,7 @@ reply_job(connection *c, gsd_type type)
 	gsd_reply(c, &m.head);
 }
 
-/*
- * Releases the ring: unregisters, unmaps and uncounts it, and frees its pages.
- */
+/* Releases the ring: unregisters, unmaps and uncounts it, and frees its pages. */
 static void
 drop_ring(connection *c)
 {
@@ -91,9 +82,7 @@ drop_ring(connection *c)
 	c->ring_fd = -1;
 }
 
-/*
- * Refuses a ring, with the reason.
- */
+/* Refuses a ring, with the reason. */
 static void
 refuse_ring(connection *c, ring_answer why)
 {
@@ -108,9 +97,7 @@ refuse_ring(connection *c, ring_answer why)
 	gsd_reply_result(c, GSD_RING_DONE, status[why], text[why]);
 }
 
-/*
- * Registers a ring with the device, unless it is a plain one.
- */
+/* Registers a ring with the device, unless it is a plain one. */
 static void
 pin_ring(connection *c)
 {
@@ -125,9 +112,7 @@ pin_ring(connection *c)
 	gsd_set_busy(c, false);
 }
 
-/*
- * Accepts the ring: claims its memory, checks the file, maps and registers it.
- */
+/* Accepts the ring: claims its memory, checks the file, maps and registers it. */
 static void
 take_ring(connection *c, const gsd_ring *ring, int fd)
 {
@@ -171,9 +156,7 @@ take_ring(connection *c, const gsd_ring *ring, int fd)
 	gsd_reply_result(c, GSD_RING_DONE, GS_OK, "");
 }
 
-/*
- * GSD_STATUS: all devices.
- */
+/* GSD_STATUS: all devices. */
 static void
 on_status(connection *c)
 {
@@ -203,10 +186,7 @@ on_status(connection *c)
 	gsd_reply(c, &m.head);
 }
 
-/*
- * Returns true if a message fits the connection's state: the current job, a slot of the ring, a call in order.
- * Messages for a failed job are late, not wrong.
- */
+/* Returns true if a message fits the connection's state.  Messages for a failed job are late, not wrong. */
 static bool
 message_expected(const connection *c, const gsd_message *m)
 {
@@ -235,9 +215,7 @@ message_expected(const connection *c, const gsd_message *m)
 	}
 }
 
-/*
- * Handles one message.
- */
+/* Handles one message. */
 static void
 handle(connection *c, const gsd_message *m, int fd)
 {
@@ -291,9 +269,7 @@ handle(connection *c, const gsd_message *m, int fd)
 	}
 }
 
-/*
- * Answers the first message.  Returns false if the peer speaks another protocol.
- */
+/* Answers the first message.  Returns false if the peer speaks another protocol. */
 static bool
 greet(connection *c, const gsd_message *m)
 {
@@ -315,9 +291,7 @@ greet(connection *c, const gsd_message *m)
 	return answer.status == GS_OK;
 }
 
-/*
- * Reads messages until the client leaves, breaks the rules, or has been idle for so long that its ring is reclaimed.
- */
+/* Reads messages until the client leaves, breaks the rules, or has been idle for so long that its ring is reclaimed. */
 static void
 converse(connection *c)
 {
@@ -359,9 +333,7 @@ converse(connection *c)
 	}
 }
 
-/*
- * Main function of a connection's thread.
- */
+/* Main function of a connection's thread. */
 void *
 gsd_client_main(void *arg)
 {

@@ -1,11 +1,8 @@
 /*
- * clients.c: the list of connections, their watchdog, and the division of pinned host memory among their rings.
- *
- * A ring is granted if three rules hold.  A session may have at most a quarter of all pinned memory.  A role may have
- * at most three times what would remain free, which always leaves something for a role that comes later.  All rings
- * together must fit.  The first two rules do not apply to the first two rings of a session or a role, the number that a
- * merge join needs.  Before a ring is refused, idle ones are reclaimed: first the session's own rings for other roles,
- * then the one that has been idle for longest.
+ * clients.c: the list of connections, their watchdog, and the division of pinned host memory among their rings.  A ring
+ * is granted if all rings fit, a session has at most a quarter of pinned memory, and a role at most three times what
+ * would remain free.  The last two do not apply to the first two rings, the number that a merge join needs. Before a
+ * ring is refused, idle ones are reclaimed: the session's own, then the longest idle.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -66,9 +63,7 @@ gsd_client_forget(client *c)
 	free(c);
 }
 
-/*
- * Tells a client whose job hangs why the service ends, as the connection's own thread will not.
- */
+/* Tells a client whose job hangs why the service ends, as the connection's own thread will not. */
 static void
 say_stalled(const client *c)
 {
@@ -118,9 +113,7 @@ gsd_pinned_bytes(void)
 	return bytes;
 }
 
-/*
- * Decides whether a client may have a ring of this size now.
- */
+/* Decides whether a client may have a ring of this size now. */
 static ring_answer
 judge_ring(const client *c, uint64_t bytes)
 {

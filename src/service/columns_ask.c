@@ -38,12 +38,16 @@ aligned(uint64_t bytes)
 	return (bytes + 255) & ~(uint64_t) 255;
 }
 
+/*
+ * Returns where they are in a worker's memory.
+ */
 static parts
 parts_of(const question *q, void *own)
 {
+	uint64_t room = aligned(q->result_bytes);
 	char *at = own;
 
-	return (parts){(gs_reduced *) at, (gs_reduced *) (at + aligned(q->result_bytes)), at + 2 * aligned(q->result_bytes)};
+	return (parts){(gs_reduced *) at, (gs_reduced *) (at + room), at + 2 * room};
 }
 
 /*

@@ -28,9 +28,7 @@ gsd_device_count(void)
 	return device_count;
 }
 
-/*
- * A device's bit in a set, by its number, which is stable across restarts even if fewer devices can be opened.
- */
+/* A device's bit in a set, by its number, which is stable across restarts even if fewer devices can be opened. */
 static uint32_t
 bit_of(const device *d)
 {
@@ -61,9 +59,7 @@ gsd_engine_open(const device *d, const gs_host *host, gs_engine **engine)
 	return gs_cpu_open(options.threads > 0 ? options.threads : 1, host, engine);
 }
 
-/*
- * Opens and inspects one device.  Keeps an engine open, so that the device stays warm.
- */
+/* Opens and inspects one device.  Keeps an engine open, so that the device stays warm. */
 static bool
 open_device(uint32_t number)
 {
@@ -99,9 +95,7 @@ open_device(uint32_t number)
 	return true;
 }
 
-/*
- * Returns true if a device is listed in the options, or if there is no list.
- */
+/* Returns true if a device is listed in the options, or if there is no list. */
 static bool
 device_wanted(uint32_t number)
 {
@@ -119,9 +113,7 @@ device_wanted(uint32_t number)
 	return options.devices == NULL;
 }
 
-/*
- * Opens all devices.  Returns 0, or an exit status if there are none.
- */
+/* Opens all devices.  Returns 0, or an exit status if there are none. */
 int
 gsd_devices_open(void)
 {
@@ -158,10 +150,7 @@ gsd_device_reserve_less(device *d, uint64_t bytes)
 	pthread_mutex_unlock(&d->mutex);
 }
 
-/*
- * Returns true if d is better than other for a job: fewer jobs, then an engine that the client has open, then more free
- * memory.
- */
+/* Returns true if d is better: by fewer jobs, then by an engine that is open, then by more free memory. */
 static bool
 better(device *d, device *other, const device *open)
 {
@@ -224,10 +213,7 @@ gsd_device_give_back(device *d, uint64_t bytes)
 	pthread_mutex_unlock(&d->mutex);
 }
 
-/*
- * Records failures of a device that otherwise works.  Such a job would be uploaded and fail again and again, so after
- * two failures in a row the device gets no more jobs of that operation until the service is restarted.
- */
+/* Records failures of a device.  After two in a row it gets no more jobs of that operation, which would fail again. */
 void
 gsd_device_note(device *d, gs_op op, gs_status status)
 {
@@ -284,9 +270,7 @@ gsd_devices_rest(void)
 	}
 }
 
-/*
- * Tests whether a device works at all, in a separate engine.
- */
+/* Tests whether a device works at all, in a separate engine. */
 bool
 gsd_device_alive(const device *d)
 {

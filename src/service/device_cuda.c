@@ -6,10 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
-/*
- * Returns the number of devices, or 0 with the reason: no driver, one too old, or no GPU.  Unless the environment says
- * otherwise, devices are numbered as nvidia-smi does; the driver's own numbers begin with the fastest.
- */
+/* Returns the number of devices, or 0 with the reason.  They are numbered as nvidia-smi does, unless set otherwise. */
 int
 gsd_cuda_count(const char **why)
 {
@@ -38,10 +35,7 @@ gsd_cuda_memory(uint32_t number, uint64_t *total, uint64_t *available)
 	return true;
 }
 
-/*
- * Makes the device's pool keep memory that jobs free until it is trimmed, since allocating it again costs more than a
- * small job.
- */
+/* Makes the device's pool keep memory that jobs free: allocating it again costs more than a small job. */
 gs_status
 gsd_cuda_open(uint32_t number, const gs_host *host, gs_engine **engine)
 {
@@ -60,9 +54,7 @@ gsd_cuda_why(void)
 	return gs_cuda_open_failure();
 }
 
-/*
- * Returns the unused memory of the device's pool to the system.
- */
+/* Returns the unused memory of the device's pool to the system. */
 void
 gsd_cuda_trim(uint32_t number)
 {
@@ -72,10 +64,7 @@ gsd_cuda_trim(uint32_t number)
 		(void) cudaGetLastError();
 }
 
-/*
- * Registers memory for copies at full speed.  If registration fails, copies still work, but more slowly.  Sets the
- * device first: a thread that has set none would initialize GPU 0, even if it is not one of those chosen.
- */
+/* Registers memory for faster copies, if possible.  Sets the device: a thread without one would initialize GPU 0. */
 bool
 gsd_pin(void *block, size_t bytes)
 {

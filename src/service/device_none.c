@@ -3,9 +3,7 @@
  */
 #include "service.h"
 
-/*
- * Returns no devices, and why.
- */
+/* Returns no devices, and why. */
 int
 gsd_cuda_count(const char **why)
 {
@@ -42,9 +40,7 @@ gsd_cuda_trim(uint32_t number)
 	(void) number;
 }
 
-/*
- * Does nothing: the CPU reads any memory.
- */
+/* Does nothing: the CPU reads any memory. */
 bool
 gsd_pin(void *block, size_t bytes)
 {

@@ -9,9 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * Decides, when a job begins, whether it is to fail.
- */
+/* Decides, when a job begins, whether it is to fail. */
 bool
 gsd_fault_choose(void)
 {
@@ -20,10 +18,7 @@ gsd_fault_choose(void)
 	return options.fault != FAULT_NONE && atomic_fetch_add(&jobs, 1) % (unsigned) options.fault_every == 0;
 }
 
-/*
- * Writes excessive output: an overlong line, one that is invalid in every encoding, very many lines, an unterminated
- * one.
- */
+/* Writes excessive output: overlong, invalid in every encoding, very many lines, unterminated. */
 static void
 babble(void)
 {
@@ -40,9 +35,7 @@ babble(void)
 	dprintf(STDERR_FILENO, "WARNING:  not ended");
 }
 
-/*
- * Returns true if a chosen job is to fail in this way at this stage.  Crash, hang and babble are executed here.
- */
+/* Returns true if a chosen job is to fail in this way at this stage.  Crash, hang and babble are executed here. */
 bool
 gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage)
 {
@@ -86,9 +79,7 @@ gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns)
 	}
 }
 
-/*
- * Reverses an array.
- */
+/* Reverses an array. */
 static void
 reverse(char *array, uint64_t count, uint64_t bytes)
 {

@@ -20,19 +20,14 @@
 #define BUSY_NS 1000000000u
 #define LOOK_NS 20000000u
 
-/*
- * Records progress, or that no work is inside the engine.
- */
+/* Records progress, or that no work is inside the engine. */
 void
 gsd_set_busy(connection *c, bool busy)
 {
 	atomic_store(&c->base->busy_since, busy ? gsd_now_ns() : 0);
 }
 
-/*
- * The engine's poll callback.  Records progress, stops if the client has left or ended the job, and sends GSD_BUSY to a
- * waiting client.
- */
+/* The engine's poll: records progress, stops if the client is gone or done, sends GSD_BUSY to a waiting one. */
 int
 gsd_poll_client(void *arg)
 {
@@ -61,9 +56,7 @@ gsd_poll_client(void *arg)
 	return 0;
 }
 
-/*
- * Ends the engine's job, if any.
- */
+/* Ends the engine's job, if any. */
 static void
 end_job(connection *c)
 {
@@ -73,9 +66,7 @@ end_job(connection *c)
 	gsd_set_busy(c, false);
 }
 
-/*
- * Releases everything the job holds.
- */
+/* Releases everything the job holds. */
 void
 gsd_job_drop(connection *c)
 {
@@ -87,9 +78,7 @@ gsd_job_drop(connection *c)
 	c->state = NO_JOB;
 }
 
-/*
- * Reports a failed job to the client.  If the device no longer works, ends the whole service.
- */
+/* Reports a failed job to the client.  If the device no longer works, ends the whole service. */
 static void
 fail_job(connection *c, gs_status status, const char *text)
 {
@@ -113,9 +102,7 @@ fail_job(connection *c, gs_status status, const char *text)
 	gsd_device_note(dev, c->op, GS_DEVICE);
 }
 
-/*
- * Reads a job's specification from its message.
- */
+/* Reads a job's specification from its message. */
 static void
 read_spec(const gsd_begin *m, gs_job_spec *spec, gs_column_spec *columns)
 {
@@ -136,9 +123,7 @@ read_spec(const gsd_begin *m, gs_job_spec *spec, gs_column_spec *columns)
 		columns[i] = (gs_column_spec){(gs_type) m->columns[i].type, m->columns[i].desc, m->columns[i].nulls_first};
 }
 
-/*
- * Returns the device memory of a row: keys without string data, and working memory.
- */
+/* Returns the device memory of a row: keys without string data, and working memory. */
 static uint64_t
 row_bytes(const gs_job_spec *spec)
 {
@@ -150,9 +135,7 @@ row_bytes(const gs_job_spec *spec)
 	return bytes;
 }
 
-/*
- * Estimates the string data of a row, before the first chunk.
- */
+/* Estimates the string data of a row, before the first chunk. */
 static uint64_t
 guess_bytes(const gs_job_spec *spec)
 {
@@ -163,9 +146,7 @@ guess_bytes(const gs_job_spec *spec)
 	return bytes;
 }
 
-/*
- * Reserves device memory for a job, on a device not in avoid: for the expected rows, or for fewer if there is no room.
- */
+/* Reserves device memory for a job, on a device not in avoid, for the expected rows, or for fewer without room. */
 static bool
 reserve(connection *c, const gs_job_spec *spec, uint32_t avoid)
 {
@@ -198,9 +179,7 @@ gsd_open_engine(connection *c, device *d)
 	return status;
 }
 
-/*
- * Begins the engine's job.
- */
+/* Begins the engine's job. */
 static gs_status
 begin_job(connection *c, const gs_job_spec *spec)
 {
@@ -216,9 +195,7 @@ begin_job(connection *c, const gs_job_spec *spec)
 	return status;
 }
 
-/*
- * GSD_BEGIN.
- */
+/* GSD_BEGIN. */
 void
 gsd_on_begin(connection *c, const gsd_begin *m)
 {
@@ -274,18 +251,14 @@ gsd_on_begin(connection *c, const gsd_begin *m)
 	gsd_reply(c, &answer.head);
 }
 
-/*
- * Returns the device memory that the rows so far need.
- */
+/* Returns the device memory that the rows so far need. */
 static uint64_t
 bytes_needed(const connection *c)
 {
 	return c->job->rows * c->row_bytes + c->job->string_bytes;
 }
 
-/*
- * Extends the reservation to cover the rows so far plus `coming` bytes.  Returns false if that is impossible.
- */
+/* Extends the reservation to cover the rows so far plus `coming` bytes.  Returns false if that is impossible. */
 static bool
 cover(connection *c, uint64_t coming)
 {
@@ -303,9 +276,7 @@ cover(connection *c, uint64_t coming)
 	return true;
 }
 
-/*
- * GSD_ADD: adds a chunk.
- */
+/* GSD_ADD: adds a chunk. */
 void
 gsd_on_add(connection *c, const gsd_slot *m)
 {
@@ -339,9 +310,7 @@ gsd_on_add(connection *c, const gsd_slot *m)
 	gsd_reply(c, &answer.head);
 }
 
-/*
- * Fills free areas with result elements and sends them, until the end.
- */
+/* Fills free areas with result elements and sends them, until the end. */
 void
 gsd_send_parts(connection *c)
 {
@@ -387,10 +356,7 @@ gsd_send_parts(connection *c)
 	}
 }
 
-/*
- * Reduces the reservation to the row numbers, which a cursor may need for a long time.  The memory of keys and work is
- * free for other jobs.
- */
+/* Reduces the reservation to the row numbers, which a cursor may need for a long time. */
 static void
 reserve_less(connection *c)
 {
@@ -402,9 +368,7 @@ reserve_less(connection *c)
 	c->reserved = kept;
 }
 
-/*
- * GSD_FINISH: executes the job, reports statistics, and starts to send the result.
- */
+/* GSD_FINISH: executes the job, reports statistics, and starts to send the result. */
 void
 gsd_on_finish(connection *c, const gsd_count *m)
 {

@@ -15,9 +15,7 @@
 #define CGROUPS "/sys/fs/cgroup"
 #define PATH_BYTES 4096
 
-/*
- * Reads the first line of a file of a control group.  Returns false if there is none, as in some containers.
- */
+/* Reads the first line of a file of a control group.  Returns false if there is none, as in some containers. */
 static bool
 read_limit(const char *group, const char *file, char *line, int bytes)
 {
@@ -34,9 +32,7 @@ read_limit(const char *group, const char *file, char *line, int bytes)
 	return found;
 }
 
-/*
- * Returns this process's control group, "" for the root or if it is unknown.
- */
+/* Returns this process's control group, "" for the root or if it is unknown. */
 static void
 own_group(char *group)
 {
@@ -52,9 +48,7 @@ own_group(char *group)
 	group[strcspn(group, "\n")] = '\0';
 }
 
-/*
- * Calls a function with a file's line of this process's group and of all above it.
- */
+/* Calls a function with a file's line of this process's group and of all above it. */
 static void
 each_group(const char *file, void (*take)(const char *line, double *limit), double *limit)
 {
@@ -73,9 +67,7 @@ each_group(const char *file, void (*take)(const char *line, double *limit), doub
 	}
 }
 
-/*
- * Lowers a number of cores to a group's quota, "max" or two times in microseconds.
- */
+/* Lowers a number of cores to a group's quota, "max" or two times in microseconds. */
 static void
 take_quota(const char *line, double *cores)
 {
@@ -85,9 +77,7 @@ take_quota(const char *line, double *cores)
 		*cores = quota / period;
 }
 
-/*
- * Lowers bytes to a group's limit, "max" or bytes.
- */
+/* Lowers bytes to a group's limit, "max" or bytes. */
 static void
 take_memory(const char *line, double *bytes)
 {

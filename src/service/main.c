@@ -1,8 +1,7 @@
 /*
- * main.c: gpusortd, the process that owns the GPUs: socket, connections, watchdog.
- *
- * Each connection has a thread that does its work.  The first thread accepts connections and watches for jobs that make
- * no progress.  Since a stuck device cannot be freed otherwise, such a job ends the whole service.
+ * main.c: gpusortd, the process that owns the GPUs: socket, connections, watchdog.  Each connection has a thread that
+ * does its work.  The first thread accepts connections and watches for jobs that make no progress.  Since a stuck
+ * device cannot be freed otherwise, such a job ends the whole service.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -33,10 +32,7 @@
 static uint64_t started_ns;
 static _Atomic uint64_t ticked_ns; /* time of the first thread's last iteration */
 
-/*
- * Writes a line with its level in one write, for the worker to log (worker_log.c).  Never blocks: if the pipe is full,
- * the line is dropped, and the next one reports how many were.
- */
+/* Writes a line for the worker (worker_log.c).  Never blocks: if the pipe is full, the next line counts those lost. */
 void
 gsd_log(const char *level, const char *format, ...)
 {
@@ -101,9 +97,7 @@ take_lock(const char *path)
 	return false;
 }
 
-/*
- * Makes the socket.  The lock is held, so an existing file of that name is stale.
- */
+/* Makes the socket.  The lock is held, so an existing file of that name is stale. */
 static int
 make_socket(const char *path)
 {
@@ -114,9 +108,7 @@ make_socket(const char *path)
 	{
 		strcpy(address.sun_path, path);
 		(void) unlink(path);
-		/*
-		 * chmod before bind, which creates the file with the socket's mode; unlike umask, this affects no other thread
-		 */
+		/* chmod before bind, which creates the file with the socket's mode; unlike umask, it affects no other thread */
 		if (fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *) &address, sizeof(address)) == 0 &&
 			listen(fd, BACKLOG) == 0)
 			return fd;
@@ -128,9 +120,7 @@ make_socket(const char *path)
 	return -1;
 }
 
-/*
- * Rejects peers of other users.  SO_PEERCRED cannot be forged.
- */
+/* Rejects peers of other users.  SO_PEERCRED cannot be forged. */
 static bool
 peer_allowed(int fd, int *pid)
 {
@@ -146,9 +136,7 @@ peer_allowed(int fd, int *pid)
 	return false;
 }
 
-/*
- * Starts a thread for a new connection.
- */
+/* Starts a thread for a new connection. */
 static void
 welcome_client(int fd)
 {
@@ -185,9 +173,7 @@ welcome_client(int fd)
 	pthread_attr_destroy(&attributes);
 }
 
-/*
- * Accepts connections until shutdown.
- */
+/* Accepts connections until shutdown. */
 static void
 serve(int listener, int signals)
 {
@@ -214,9 +200,7 @@ serve(int listener, int signals)
 	}
 }
 
-/*
- * Blocks the signals that end the service, in all threads, and returns a descriptor for them.
- */
+/* Blocks the signals that end the service, in all threads, and returns a descriptor for them. */
 static int
 block_signals(void)
 {
@@ -231,9 +215,7 @@ block_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/*
- * Raises the limit of descriptors, as every connection takes two.
- */
+/* Raises the limit of descriptors, as every connection takes two. */
 static void
 raise_limits(void)
 {
@@ -246,10 +228,7 @@ raise_limits(void)
 	}
 }
 
-/*
- * Keeps users' rows out of core files.  A limit of 1 byte prevents them even where the kernel pipes core files to a
- * program, which ignores all other limits.
- */
+/* Keeps users' rows out of core files.  Unlike 0, a limit of 1 byte also holds where they are piped to a program. */
 static void
 forbid_cores(void)
 {

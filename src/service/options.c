@@ -18,9 +18,7 @@ gsd_options options = {
 	.fault_every = 1,
 };
 
-/*
- * Prints the usage.
- */
+/* Prints the usage. */
 static void
 usage(void)
 {
@@ -48,9 +46,7 @@ usage(void)
 		   "  --help, --version\n");
 }
 
-/*
- * Reads a number between bounds.  Returns false for anything else.
- */
+/* Reads a number between bounds.  Returns false for anything else. */
 static bool
 number(const char *text, long long low, long long high, long long *value)
 {
@@ -60,9 +56,7 @@ number(const char *text, long long low, long long high, long long *value)
 	return end != text && *end == '\0' && *value >= low && *value <= high;
 }
 
-/*
- * Finds a word in a list.  Returns -1 if it is not there.
- */
+/* Finds a word in a list.  Returns -1 if it is not there. */
 static int
 word(const char *text, size_t length, const char *const *list)
 {
@@ -72,9 +66,7 @@ word(const char *text, size_t length, const char *const *list)
 	return -1;
 }
 
-/*
- * Reads KIND[:N][@STAGE].
- */
+/* Reads KIND[:N][@STAGE]. */
 static bool
 read_fault(const char *text)
 {
@@ -132,9 +124,7 @@ enum
 	OPT_VERSION
 };
 
-/*
- * Sets one option.  Returns false if its value is invalid.
- */
+/* Sets one option.  Returns false if its value is invalid. */
 static bool
 take_option(int option, const char *value)
 {

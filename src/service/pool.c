@@ -1,8 +1,7 @@
 /*
- * pool.c: the one pool of threads of this process, for jobs over columns in host memory.
- *
- * Jobs are admitted in turn, one at a time, and then have all threads.  The connection's own thread works, too, and is
- * the only one that calls the engine's callbacks: it looks for cancels between two units of work.
+ * pool.c: the one pool of threads of this process, for jobs over columns in host memory.  Jobs are admitted in turn,
+ * one at a time, and then have all threads.  The connection's own thread works, too, and is the only one that calls the
+ * engine's callbacks: it looks for cancels between two units of work.
  */
 #include "client.h"
 
@@ -49,9 +48,7 @@ gsd_pool_threads(int threads)
 	pthread_mutex_unlock(&mutex);
 }
 
-/*
- * Takes units of a job until there are none.
- */
+/* Takes units of a job until there are none. */
 static void
 work_on(pool_job *job, uint32_t worker)
 {
@@ -61,9 +58,7 @@ work_on(pool_job *job, uint32_t worker)
 		job->work(job->arg, worker, unit);
 }
 
-/*
- * Main function of a thread of the pool.
- */
+/* Main function of a thread of the pool. */
 static void *
 pool_main(void *arg)
 {
@@ -88,9 +83,7 @@ pool_main(void *arg)
 	return arg;
 }
 
-/*
- * Starts threads up to a number.  Where no more can be had, those that there are do the work.
- */
+/* Starts threads up to a number.  Where no more can be had, those that there are do the work. */
 static void
 start_threads(int threads)
 {
@@ -115,9 +108,7 @@ start_threads(int threads)
 	pthread_attr_destroy(&attributes);
 }
 
-/*
- * Removes a job from the queue.
- */
+/* Removes a job from the queue. */
 static void
 leave_queue(turn *mine)
 {
@@ -131,10 +122,7 @@ leave_queue(turn *mine)
 	pthread_cond_broadcast(&turn_over);
 }
 
-/*
- * Waits until a job is the first.  Returns false if its client has cancelled it.  A wait is no work: the watchdog does
- * not count it.
- */
+/* Waits until a job is the first; false if its client cancelled it.  The watchdog does not count a wait. */
 static bool
 await_turn(connection *c, const turn *mine)
 {
@@ -165,7 +153,8 @@ await_turn(connection *c, const turn *mine)
 static bool
 do_job(connection *c, pool_job *job)
 {
-	int cores = gsd_cores(), threads = wanted_threads > 0 ? wanted_threads : cores < GSD_MAX_THREADS ? cores : GSD_MAX_THREADS;
+	int cores = gsd_cores() < GSD_MAX_THREADS ? gsd_cores() : GSD_MAX_THREADS;
+	int threads = wanted_threads > 0 ? wanted_threads : cores;
 	int helpers = job->units < (uint32_t) threads ? (int) job->units - 1 : threads - 1;
 	bool cancelled = false;
 	uint32_t unit;

@@ -20,24 +20,17 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-/*
- * Descriptors received per packet; the kernel drops more.  More than one is refused, but must be noticed.
- */
+/* Descriptors received per packet; the kernel drops more.  More than one is refused, but must be noticed. */
 #define MAX_DESCRIPTORS 8
 
-/*
- * Returns true if a text is terminated within its field.
- */
+/* Returns true if a text is terminated within its field. */
 static bool
 text_valid(const char *text, size_t bytes)
 {
 	return memchr(text, 0, bytes) != NULL;
 }
 
-/*
- * Checks a job's columns and constant, which determine the message's length.  The engine checks whether operation and
- * columns fit together.
- */
+/* Checks a job's columns and constant, which give the message's length.  The engine checks the operation. */
 static bool
 begin_valid(const gsd_begin *begin, size_t bytes)
 {
@@ -59,9 +52,7 @@ begin_valid(const gsd_begin *begin, size_t bytes)
 	return true;
 }
 
-/*
- * Checks a list of devices.
- */
+/* Checks a list of devices. */
 static bool
 devices_valid(const gsd_devices *devices, size_t bytes)
 {
@@ -74,9 +65,7 @@ devices_valid(const gsd_devices *devices, size_t bytes)
 	return true;
 }
 
-/*
- * Checks a table: its columns have a fixed width, and its folder lies in the data directory.
- */
+/* Checks a table: its columns have a fixed width, and its folder lies in the data directory. */
 static bool
 table_valid(const gsd_table *table, size_t bytes)
 {
@@ -92,9 +81,7 @@ table_valid(const gsd_table *table, size_t bytes)
 	return true;
 }
 
-/*
- * Checks the length of a check's list of columns.  The reader compares their numbers with the table.
- */
+/* Checks the length of a check's list of columns.  The reader compares their numbers with the table. */
 static bool
 check_valid(const gsd_check *check, size_t bytes)
 {
@@ -103,9 +90,7 @@ check_valid(const gsd_check *check, size_t bytes)
 		   bytes == sizeof(*check) + check->ncolumns * sizeof(uint32_t);
 }
 
-/*
- * Checks the lengths of a question's lists.
- */
+/* Checks the lengths of a question's lists. */
 static bool
 ask_valid(const gsd_ask *ask, size_t bytes)
 {
@@ -114,9 +99,7 @@ ask_valid(const gsd_ask *ask, size_t bytes)
 		   bytes == sizeof(*ask) + ask->ncolumns * sizeof(uint32_t);
 }
 
-/*
- * Validates a client's message about resident columns.
- */
+/* Validates a client's message about resident columns. */
 static bool
 columns_message_valid(const gsd_message *m, size_t bytes)
 {
@@ -151,9 +134,7 @@ columns_message_valid(const gsd_message *m, size_t bytes)
 	}
 }
 
-/*
- * Validates a client's message.
- */
+/* Validates a client's message. */
 static bool
 client_message_valid(const gsd_message *m, size_t bytes)
 {
@@ -180,9 +161,7 @@ client_message_valid(const gsd_message *m, size_t bytes)
 	}
 }
 
-/*
- * Validates what the service says about resident columns.
- */
+/* Validates what the service says about resident columns. */
 static bool
 columns_answer_valid(const gsd_message *m, size_t bytes)
 {
@@ -208,9 +187,7 @@ columns_answer_valid(const gsd_message *m, size_t bytes)
 	}
 }
 
-/*
- * Validates a message of the service.
- */
+/* Validates a message of the service. */
 static bool
 service_message_valid(const gsd_message *m, size_t bytes)
 {
@@ -366,9 +343,7 @@ gsd_send(int socket, const gsd_header *head, int fd)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? GSD_IO_AGAIN : GSD_IO_CLOSED;
 }
 
-/*
- * Extracts the descriptors of a packet: the first one, and their number.  Closes all others.
- */
+/* Extracts the descriptors of a packet: the first one, and their number.  Closes all others. */
 static int
 take_descriptors(struct msghdr *packet, int *count)
 {

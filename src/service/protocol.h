@@ -1,10 +1,8 @@
 /*
  * protocol.h: the messages between a backend and gpusortd, which carry jobs of kernels/gs.h.  doc/protocol.md explains
- * the sequence of messages.
- *
- * A connection is a Unix socket of type SOCK_SEQPACKET: one packet is one message, delivered completely or refused.  It
- * carries one job at a time.  Keys and results do not pass through the socket, but through a ring of shared memory that
- * the client creates, seals and passes once.
+ * the sequence of messages.  A connection is a Unix socket of type SOCK_SEQPACKET: one packet is one message, delivered
+ * completely or refused.  It carries one job at a time.  Keys and results do not pass through the socket, but through a
+ * ring of shared memory that the client creates, seals and passes once.
  */
 #ifndef GPUSORT_PROTOCOL_H
 #define GPUSORT_PROTOCOL_H
@@ -14,9 +12,7 @@
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
 #define GSD_VERSION 6
 
-/*
- * Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these.
- */
+/* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
 #define GSD_SOCKET GSD_FOLDER "/pgsql_tmp_gpusort"
 #define GSD_LOCK GSD_FOLDER "/pgsql_tmp_gpusort.lock"
@@ -405,10 +401,10 @@ typedef struct gsd_checked
 } gsd_checked;
 
 /*
- * A list of steps (kernels/gs_steps.h) over the rows of the pages whose bits are set in the mask, which begins in slot 0,
- * and over rows that GSD_ADD brings, in chunks of the list's columns.  The list begins in the slot after the mask; the
- * slots after the list are free for chunks.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes follow, one
- * for each column of the list.
+ * A list of steps (kernels/gs_steps.h) over the rows of the pages whose bits are set in the mask, which begins in slot
+ * 0, and over rows that GSD_ADD brings, in chunks of the list's columns.  The list begins in the slot after the mask;
+ * the slots after the list are free for chunks.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes follow,
+ * one for each column of the list.
  */
 typedef struct gsd_ask
 {

@@ -70,9 +70,7 @@ bool gsd_fault_here(bool chosen, fault_kind kind, fault_stage stage);
 bool gsd_fault_choose(void);
 /* Returns how this job is to fail here; executes crash, hang and babble. */
 gs_status gsd_fault_status(bool chosen, fault_stage stage);
-/*
- * Corrupt a valid chunk, or count result elements after the first given, if the job was chosen.
- */
+/* Corrupt a valid chunk, or count result elements after the first given, if the job was chosen. */
 void gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns);
 void gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_t bytes);
 /* Corrupts the answer to a question, or its results. */

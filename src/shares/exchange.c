@@ -2,13 +2,12 @@
  * exchange.c: sends rows to the participants of a parallel plan that own them.
  *
  * Each participant reads a part of the input and divides its rows by exchange part, into chunks of memory.  A full
- * chunk is appended to the participant's only file.  When all participants that have begun have read all rows, each
- * takes parts, which it reads from everybody's files.  Participants wait only here, at a barrier, and none returns a
- * row between arriving there and leaving it.  A participant that arrives later finds nothing left to read, and takes
- * parts.
+ * chunk is appended to the participant's only file.  When all that have begun have read their rows, each takes parts,
+ * which it reads from everybody's files.  They wait only here, at a barrier, and none returns a row between arriving
+ * there and leaving it.
  *
- * The chunks of a part form a list, from the last one backwards; shared memory has its head.  SharedTuplestore has a
- * file for each part of each participant instead: hundreds of files to create, open and delete, even for few rows.
+ * The chunks of a part form a list, from the last one backwards; shared memory has its head.  SharedTuplestore would
+ * create, open and delete hundreds of files, one for each part of each participant, even for few rows.
  */
 #include "postgres.h"
 
@@ -248,9 +247,7 @@ write_chunk(Exchange *exchange, int part, Chunk *chunk)
 	chunk->bytes = 0;
 }
 
-/*
- * Allocates room for a row of a part.  A row too large for a shared chunk gets one of its own, *alone, for put_alone.
- */
+/* Allocates room for a row of a part.  A row too large for a shared chunk gets its own, *alone, for put_alone. */
 static MinimalTuple
 room_for_row(Exchange *exchange, int part, Size bytes, Chunk **alone)
 {

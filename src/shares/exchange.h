@@ -31,10 +31,7 @@ extern void exchange_put(Exchange *exchange, int part, TupleTableSlot *slot);
 /* Ends sending, and waits for all participants that have begun. */
 extern void exchange_end(Exchange *exchange);
 
-/*
- * exchange_open begins to read the rows of a part, which no other process reads.  exchange_next returns the next row,
- * valid until the next call, or NULL at the end.
- */
+/* Begins to read a part, which no other process reads; and returns a row, valid until the next call, or NULL. */
 extern void exchange_open(Exchange *exchange, int part);
 extern MinimalTuple exchange_next(Exchange *exchange);
 

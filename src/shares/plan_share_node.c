@@ -1,7 +1,5 @@
 /*
- * plan_share_node.c: the path of a sort of shares, and its placeholder node until the plan is walked.
- *
- * The node has a planned Sort below, so that the server finds the columns to sort by.
+ * plan_share_node.c: the path of a sort of shares, and its placeholder node, above a planned Sort, until the walk.
  */
 #include "postgres.h"
 
@@ -107,10 +105,7 @@ omitted_row_cost(const Path *input)
 		(is_read_by_page(input) ? 0 : SINGLY_READ_ROW_COST * cpu_tuple_cost);
 }
 
-/*
- * Returns the additional cost if every participant reads all pages of a table.  A large table passes through a few
- * buffers for each of them.  Workers of other plans divide that work, which the server's cost leaves out.
- */
+/* Returns the additional cost if every participant reads all pages of a table, a large one through few buffers. */
 static Cost
 cost_of_pages(const ShareBuild *build)
 {
@@ -151,9 +146,8 @@ cost_of_exchange(const ShareBuild *build)
 }
 
 /*
- * Returns true if participants exchange rows.  Both ways stay: of two participants over tables, those that exchange
- * rows take 1.1 to 1.4 times the processor time of those that scan everything for six of eleven queries
- * (bench/results/shares-cpu2.txt).
+ * Returns true if participants exchange rows.  Scanning everything stays: for six of eleven queries, two participants
+ * that exchange rows take 1.1 to 1.4 times the processor time (bench/results/shares-cpu2.txt).
  */
 static bool
 is_exchanged(const ShareBuild *build)

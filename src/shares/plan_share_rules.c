@@ -1,9 +1,7 @@
 /*
- * plan_share_rules.c: which inputs every participant may read in full, and the keys that divide them.
- *
- * All participants read equal rows only if the input depends on nothing but the snapshot.  The rows may come in
- * different orders, so the order must not matter: no LIMIT, no window or aggregate below, and no subqueries in
- * expressions.
+ * plan_share_rules.c: which inputs every participant may read in full, and the keys that divide them.  All read equal
+ * rows only if the input depends on nothing but the snapshot, nor on the order of rows: no LIMIT, no window or
+ * aggregate below, and no subqueries in expressions.
  */
 #include "postgres.h"
 
@@ -49,10 +47,7 @@ is_plain_query(const Query *query)
 		query->rowMarks == NIL;
 }
 
-/*
- * Returns true if a table returns equal rows to all participants.  Sequences change independently of the snapshot, and
- * so do some catalog columns, which are updated in place, as by VACUUM.
- */
+/* Returns true if a table returns equal rows to all: no sequence or catalog, which change despite the snapshot. */
 static bool
 is_same_for_all(const RangeTblEntry *entry)
 {
@@ -80,10 +75,7 @@ runs_subplan(Node *node, void *context)
 	return contain_subplans(node);
 }
 
-/*
- * Returns true if a query runs subqueries per row.  Each participant runs them itself, and their results may depend on
- * the order in which they read, as with a LIMIT or an aggregate.  Subqueries that run once beforehand are constants.
- */
+/* Returns true if a query runs subqueries per row, whose results may depend on the order a participant reads in. */
 static bool
 has_subplans(PlannerInfo *root)
 {
@@ -106,10 +98,7 @@ has_subplans(PlannerInfo *root)
 	return false;
 }
 
-/*
- * Returns true if all tables of a query, and of subqueries in FROM that were not pulled up, return equal rows to all
- * participants.
- */
+/* Returns true if all tables of a query and its remaining subqueries in FROM return equal rows to all participants. */
 static bool
 tables_are_same_for_all(PlannerInfo *root)
 {
@@ -158,9 +147,8 @@ is_of_catalogs(Oid type)
 }
 
 /*
- * Returns true if a stable function of PostgreSQL may read catalogs.  It then sees concurrent commits, independently of
- * the snapshot, and its results may differ between participants.  Its types tell, except for has_table_privilege and
- * similar functions, which also take names as text.
+ * Returns true if a stable function of PostgreSQL may read catalogs, and so see concurrent commits.  Its types tell,
+ * except for has_table_privilege and similar functions, which also take names as text.
  */
 static bool
 looks_into_catalogs(Oid function)
@@ -175,11 +163,7 @@ looks_into_catalogs(Oid function)
 	return found || strncmp(get_func_name(function), "has_", 4) == 0;
 }
 
-/*
- * Returns true if a function's result may differ between participants.  PostgreSQL's own stable functions that read no
- * catalog depend only on the snapshot and settings, which all participants share.  Other stable functions may read
- * anything, in any order.
- */
+/* Returns true if a function's result may differ: not PostgreSQL's own that depend on snapshot and settings alone. */
 static bool
 may_differ(Oid function, void *context)
 {
@@ -345,10 +329,7 @@ count_values(const ShareBuild *build, List *exprs)
 	return estimate_num_groups(build->root, exprs, build->input->rows, NULL, NULL);
 }
 
-/*
- * Estimates the busiest participant's fraction of all rows.  Groups are not split, and it may have the most common
- * value.
- */
+/* Estimates the busiest participant's fraction of all rows: groups are not split, and it may have the largest. */
 static double
 busiest(double values, double common, double divisor)
 {
@@ -366,10 +347,7 @@ is_fine(double values, const ShareBuild *build)
 	return values >= VALUES_PER_PARTICIPANT * (build->workers + 1);
 }
 
-/*
- * Returns true if equal values of a type have equal hashes.  Under a nondeterministic collation, only the hash
- * functions of text and bpchar guarantee that.  That of name does not, in an array, range or row, either.
- */
+/* Returns true if equal values of a type have equal hashes, under nondeterministic collations text and bpchar only. */
 static bool
 has_hash(Oid type, int32 typmod, Oid collation)
 {

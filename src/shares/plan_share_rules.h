@@ -6,30 +6,18 @@
 
 #include "share_build.h"
 
-/*
- * Begins to plan shares of an input, sorted by pathkeys, for an output.  Returns false if some participants cannot read
- * it, or no workers are available.
- */
+/* Begins shares of an input, sorted by pathkeys.  Returns false if a participant cannot read it, or without workers. */
 extern bool share_begin(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 						const List *pathkeys);
 
-/*
- * Chooses the share keys among the grouping keys.  Prefers a single key that divides rows evenly, because it is hashed
- * faster and serves more queries above.  Returns false if no keys help.
- */
+/* Chooses the share keys among the grouping keys; false if none helps.  Prefers one that divides rows evenly. */
 extern bool share_choose_keys(ShareBuild *build, List *keys);
 
-/*
- * Replaces share_begin and share_choose_keys if the input is divided by shares already, by some of these keys or
- * expressions below them.  Returns false if it is not.
- */
+/* Replaces the two above if the input is divided by shares already, by some of these keys; else returns false. */
 extern bool share_begin_shared(ShareBuild *build, PlannerInfo *root, RelOptInfo *input, RelOptInfo *output,
 							   List *keys);
 
-/*
- * Returns true if workers may compute expressions.  The server considers window functions parallel restricted, because
- * their results would differ between processes.  With shares, each result comes from one process.
- */
+/* Returns true if workers may compute expressions.  Window functions may: one process has all of a result. */
 extern bool safe_in_shares(PlannerInfo *root, List *exprs);
 
 #endif

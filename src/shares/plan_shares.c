@@ -1,18 +1,11 @@
 /*
  * plan_shares.c: plans windows and groups in shares: each participant computes whole groups.
  *
- *		Gather
- *		  -> WindowAgg
- *		       -> Custom Scan (GpuSort)		Share Key: what all windows partition by
- *		            -> Seq Scan				all of it, in every participant
- *
- * Each group belongs to one participant (shares.h), so the union of their results equals the result of a single
- * process.  The server calls that a partial path: subqueries, joins and aggregates may be above it, below a Gather or a
+ * The server calls the result a partial path: subqueries, joins and aggregates may be above it, below a Gather or a
  * Gather Merge.  plan_share_rules.c tells which inputs can be read, and by which keys they are divided.
  *
- * Costs.  The server charges a WindowAgg a few comparisons, but it takes longer than a sort by gpusort.  Therefore a
- * single process and shares are compared by their actual cost.  The cost of shares is the server's cost of a single
- * process, in the proportion of the actual costs.
+ * The server charges a WindowAgg a few comparisons, but it takes longer than a sort by gpusort.  Therefore a single
+ * process and shares are compared by their actual cost, and shares cost the server's single process in that proportion.
  */
 #include "postgres.h"
 

@@ -16,10 +16,7 @@ typedef struct Grouping
 	int			ours;			/* aggregates of ours in the target */
 } Grouping;
 
-/*
- * Copies the window functions of one of the server's paths for shares.  Returns a partial path and a Gather over it, or
- * NIL if that is impossible.
- */
+/* Copies the window functions of a path for shares.  Returns a partial path and a Gather over it, or NIL. */
 extern List *share_windows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *window);
 
 /* Returns paths for DISTINCT in shares, like share_windows, over this order, with this many rows. */

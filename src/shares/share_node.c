@@ -1,9 +1,6 @@
 /*
- * share_node.c: Custom Scan (GpuSort) where each participant sorts shares of the groups.
- *
- * It claims a share, sorts its rows, returns them, and claims the next one.  It finds the rows by a scan of the whole
- * input, skipping those of other shares, or reads them from the exchange, to which each participant has sent its part
- * of the input before.
+ * share_node.c: Custom Scan (GpuSort) where each participant sorts shares of the groups.  It claims a share, sorts and
+ * returns its rows, and claims the next one.  It scans the whole input for them, or reads them from the exchange.
  */
 #include "postgres.h"
 

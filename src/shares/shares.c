@@ -2,16 +2,14 @@
  * shares.c: partitions a sort's input among parallel participants, by scanning everything or by exchanging rows.
  *
  * A hash of the share keys assigns each row to a partition, so a group has one partition.  A participant that begins,
- * or is done, claims a range of free partitions, scans the whole input and keeps the rows of these partitions.  The
- * first claim is an equal split of the rest among those that have not begun, so each participant scans its input once
- * if all planned ones come.  Partitions left by those that have not come by then go to the others, in a few further
- * scans.
+ * or is done, claims a range of free partitions, scans the whole input and keeps their rows.  The first claim is an
+ * equal split of the rest among those that have not begun: each scans its input once if all come.  The partitions of
+ * those that do not come in time go to the others.
  *
- * If the input is expensive, each participant reads a part of it and sends its rows to an exchange (exchange.c).  Then
- * nothing is read twice, and claims can be small: batches are parts of the exchange.
+ * If the input is expensive, each participant reads a part of it and sends its rows to an exchange (exchange.c).
+ * Nothing is read twice then, and claims can be small.
  *
- * The leader has less time than workers, because it also reads their rows.  It gets less, by about the server's formula
- * for the leader's contribution.
+ * The leader, which also reads the workers' rows, gets less.
  */
 #include "postgres.h"
 
@@ -27,10 +25,7 @@
 #include "exchange.h"
 #include "shares.h"
 
-/*
- * Lower limit of the leader's part, relative to a worker's.  With an empty part, all partitions would wait for late
- * workers.
- */
+/* Lower limit of the leader's part, relative to a worker's: all partitions must not wait for late workers. */
 #define MIN_LEADER_PART 0.1
 
 /* Partitions that justify another scan. */
@@ -88,9 +83,7 @@ struct Shares
 	uint64		most;
 };
 
-/*
- * Returns the width of values that are equal only if their bits are, so that they are hashed inline; 0 for other types.
- */
+/* Returns the width of values that are equal only if their bits are, and so hashed inline; 0 for other types. */
 static int
 bits_of(Oid hash_function, int16 length, bool by_value)
 {
@@ -229,10 +222,7 @@ shares_attach(Shares *shares, void *memory)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Returns the leader's part, relative to a worker's.  A single worker gets half of the rows: it also has to start and
- * to allocate memory, which takes as long as the leader's other work.
- */
+/* Returns the leader's part, relative to a worker's.  A single worker gets half: it also starts and allocates. */
 static double
 leader_part(int workers)
 {
@@ -260,20 +250,14 @@ first_count(SharedShares *shared, uint32 left, bool in_worker)
 	return Min(left, (uint32) (left * own / (own + others)) + 1);
 }
 
-/*
- * Returns the number of partitions of a later claim.  It ignores workers that have not started, and is large enough to
- * justify another scan.
- */
+/* Returns the partitions of a later claim: enough to justify a scan.  Workers that have not started do not count. */
 static uint32
 next_count(const SharedShares *shared, uint32 left)
 {
 	return Min(left, Max(left / shared->present, LEAST_CLAIM));
 }
 
-/*
- * Returns the number of partitions of a claim in an exchange: half of an equal split of the rest, so that slow
- * participants do not delay the end.  Without an exchange of rows, claims all.
- */
+/* Returns the partitions of a claim in an exchange: half of an equal split of the rest; if nothing is sent, all. */
 static uint32
 exchange_count(const Shares *shares, uint32 left)
 {

@@ -9,10 +9,7 @@
 #include "executor/tuptable.h"
 #include "nodes/pg_list.h"
 
-/*
- * Number of partitions.  A hash of the share keys, under an equality operator that does not split groups, assigns rows
- * to them.  Participants claim ranges of partitions.
- */
+/* Number of partitions, to which a hash of the share keys assigns rows.  Participants claim ranges of them. */
 #define SHARE_PARTITIONS 1024
 
 /* PRIVATE_DETAILS of the node, in this order; plan_share_node.c writes it. */
@@ -43,10 +40,7 @@ extern void shares_init_shared(Shares *shares, ParallelContext *parallel, void *
 extern void shares_reset_shared(Shares *shares, ParallelContext *parallel, void *memory);
 extern void shares_attach(Shares *shares, void *memory);
 
-/*
- * Claims the next batch of partitions for a scan of the input.  Returns false if none are left.  Without shared memory,
- * the first batch has all.
- */
+/* Claims the next batch of partitions for a scan; false if none is left.  Without shared memory it has all. */
 extern bool shares_claim(Shares *shares);
 
 /* Returns true if the batch has all partitions, so that all rows are kept. */
@@ -58,10 +52,7 @@ extern const char *shares_way(const Shares *shares);
 /* Returns true if rows are exchanged with other participants. */
 extern bool shares_are_exchanged(const Shares *shares);
 
-/*
- * Exchanges rows, before the first batch.  shares_begin_sending returns false if this participant need not send any.
- * shares_send sends one row.  shares_end_sending waits for all participants.
- */
+/* Exchange rows before the first batch: false if this participant sends none; send one; wait for all. */
 extern bool shares_begin_sending(Shares *shares);
 extern void shares_send(Shares *shares, TupleTableSlot *slot);
 extern void shares_end_sending(Shares *shares);

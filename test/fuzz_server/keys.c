@@ -452,10 +452,9 @@ static void
 check_exact(const Example *example)
 {
 	StringInfoData wholes[MOST_VALUES];
-	const char *why;
 	SortKey		key;
 
-	if (!sortkey_is_exact(example->less, example->collation, &why))
+	if (!sortkey_is_exact(example->less, example->collation))
 		return;
 	open_key(example, &key, true);
 	if (!key.exact || key.coarse)

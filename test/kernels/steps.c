@@ -40,7 +40,8 @@ fill(gs_type type, uint8_t *to, uint32_t rows)
 	else
 		for (uint32_t r = 0; r < rows; r++)
 		{
-			wide v = (wide) (rnd() % 200) - (type == GS_U8 || type == GS_U16 || type == GS_U32 || type == GS_U64 ? 0 : 100);
+			bool sign = type >= GS_I16 || type == GS_U128;
+			wide v = (wide) (rnd() % 200) - (sign ? 100 : 0);
 
 			memcpy(to + r * width, &v, width);
 		}
@@ -148,7 +149,8 @@ static void
 add_term(steps_list *l, const table *t, uint32_t c, gs_test test)
 {
 	uint32_t most = rnd() % 2 ? 6 : 60;
-	uint32_t n = test == GS_TEST_BETWEEN ? 2 : test == GS_TEST_IN ? 1 + (uint32_t) (rnd() % most) : test < GS_TEST_BETWEEN;
+	uint32_t some = 1 + (uint32_t) (rnd() % most);
+	uint32_t n = test == GS_TEST_BETWEEN ? 2 : test == GS_TEST_IN ? some : test < GS_TEST_BETWEEN;
 	bool real = t->types[c] == GS_F32 || t->types[c] == GS_F64;
 	wide integers[60];
 	double doubles[60];
@@ -157,7 +159,8 @@ add_term(steps_list *l, const table *t, uint32_t c, gs_test test)
 		if (real)
 			doubles[i] = some_double(t, c);
 		else
-			integers[i] = test == GS_TEST_IN && i > 0 && rnd() % 2 ? integers[i - 1] + 1 : some_integer(t, c);
+			integers[i] = test == GS_TEST_IN && i > 0 && rnd() % 2 ? (wide) ((unsigned __int128) integers[i - 1] + 1)
+																	: some_integer(t, c);
 	if (real && (test == GS_TEST_IN || rnd() % 8))
 		qsort(doubles, n, sizeof(double), double_order);
 	else if (!real && (test == GS_TEST_IN || rnd() % 8))
@@ -175,7 +178,7 @@ number_of(gs_type type)
 	return numbers[type];
 }
 
-/* Writes an expression over integer columns, and maybe some that may overflow.  Returns its length; 0: there are none. */
+/* Writes an expression over integer columns, which may overflow.  Returns its length; 0: it would take doubles. */
 static uint32_t
 some_code(steps_list *l, const table *t, gs_instruction *code)
 {
@@ -534,6 +537,7 @@ refused(void)
 void
 test_steps(void)
 {
+	static const char *const names[] = {"steps, plain", "steps, AVX2", "steps, AVX-512"};
 	gs_cpu_tuning normal = gs_cpu_tuning_default();
 
 	rnd_seed(4711);
@@ -541,7 +545,7 @@ test_steps(void)
 	{
 		gs_cpu_tuning tuning = normal;
 
-		group(on_gpu ? "steps" : vector == GS_AVX512 ? "steps, AVX-512" : vector == GS_AVX2 ? "steps, AVX2" : "steps, plain");
+		group(on_gpu ? "steps" : names[vector]);
 		tuning.vector = (gs_vectors) vector;
 		if (!on_gpu)
 			gs_cpu_tune(engine, &tuning);

@@ -154,7 +154,7 @@ wrong_list(steps_list *l, int n)
 		case 25: filter->terms[1].nconstants = 1; return "BETWEEN with one";
 		case 26: filter->terms[0].test = GS_TEST_EQ; return "EQ with three";
 		case 27: filter->terms[2].nconstants = 1; return "NOT NULL with one";
-		case 28: ((gs_constant *) (l->bytes + filter->terms[0].constants))->half[1] = 0; return "constants that descend";
+		case 28: ((gs_constant *) (l->bytes + filter->terms[0].constants))->half[1] = 0; return "descending constants";
 		case 29: ((gs_constant *) (l->bytes + filter->terms[1].constants))->half[1] = 1; return "a wide double";
 		case 30: filter->terms[1].test = GS_TEST_IN; filter->terms[1].constants = filter->terms[0].constants;
 				 filter->terms[1].nconstants = 5; filter->terms[1].column = 0; return "constants of two terms";

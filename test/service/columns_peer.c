@@ -233,3 +233,21 @@ checked(peer *p)
 {
 	return hear(p) == GSD_CHECKED ? (gs_status) p->in.checked.status : GS_PROTOCOL;
 }
+
+void
+limit(uint64_t host_bytes, uint64_t device_bytes, uint32_t threads)
+{
+	peer p = {.fd = dial()};
+	gsd_settings m;
+
+	say_hello(&p);
+	(void) hear(&p);
+	gsd_head(&m.head, GSD_SETTINGS, sizeof(m));
+	m.host_bytes = host_bytes;
+	m.device_bytes = device_bytes;
+	m.threads = threads;
+	(void) gsd_send(p.fd, &m.head, -1);
+	say_count(&p, GSD_PING, 1);
+	tap_ok(hear(&p) == GSD_PONG, "limits are taken");
+	leave(&p);
+}

@@ -63,6 +63,9 @@ void say_keep(peer *p, const uint64_t *tables, uint32_t n);
 
 const gsd_table_info *info(peer *p);
 
+/* Tells the limits, as the worker does. */
+void limit(uint64_t host_bytes, uint64_t device_bytes, uint32_t threads);
+
 /* columns_questions.c */
 void test_questions(peer *keeper);
 

@@ -7,6 +7,7 @@
 
 #include "../kernels/steps_list.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #define FIRST_BLOCK 5000 /* of the pages that are asked about */
@@ -65,28 +66,35 @@ expect_pages(expected *e, uint32_t from, uint32_t to)
 					   -(int64_t) ((b - FIRST_BLOCK) * PAGE_ROWS + r));
 }
 
-/* Says what is asked, with the mask in slot 0 and the list in slot 1. */
+/* Says what is asked, with the mask in slot 0 and the list in slot 1: of two columns, or, wide, of these in turn. */
 static void
-say_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l)
+say_wide_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, bool wide)
 {
-	char bytes[sizeof(gsd_ask) + 2 * sizeof(uint32_t)] __attribute__((aligned(8)));
+	char bytes[sizeof(gsd_ask) + GS_STEPS_MAX_COLUMNS * sizeof(uint32_t)] __attribute__((aligned(8)));
 	gsd_ask *m = (gsd_ask *) bytes;
+	uint32_t ncolumns = wide ? l->head.ncolumns : 2;
 	uint64_t *mask = (uint64_t *) slot_chunk(p, 0);
 
 	memset(mask, 0, SLOT_BYTES);
 	for (uint32_t b = from; b < to; b++)
 		mask[b / 64] |= (uint64_t) 1 << b % 64;
 	memcpy(slot_chunk(p, 1), l, l->head.bytes);
-	gsd_head(&m->head, GSD_ASK, sizeof(bytes));
+	gsd_head(&m->head, GSD_ASK, sizeof(*m) + ncolumns * sizeof(uint32_t));
 	m->job = ++p->job;
 	m->steps_bytes = l->head.bytes;
 	m->table = TABLE;
 	m->version = version;
 	m->blocks = BLOCKS;
-	m->ncolumns = 2;
-	m->columns[0] = 0;
-	m->columns[1] = 1;
+	m->ncolumns = ncolumns;
+	for (uint32_t c = 0; c < ncolumns; c++)
+		m->columns[c] = c % 2;
 	(void) gsd_send(p->fd, &m->head, -1);
+}
+
+static void
+say_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l)
+{
+	say_wide_ask(p, version, from, to, l, false);
 }
 
 /* Hears the answer, and what comes before, and returns its status. */
@@ -174,17 +182,342 @@ test_added(peer *session, uint64_t version)
 	tap_ok(answered(session) == GS_OK && results_right(session, &e), "pages and rows are answered together");
 }
 
+
+/* True if a question is answered as it should be: the connection is good. */
+static bool
+asks_well(peer *session, uint64_t version)
+{
+	steps_list l;
+	expected e = {0};
+
+	make_steps(&l);
+	say_ask(session, version, FIRST_BLOCK + 3, FIRST_BLOCK + 9, &l);
+	say_count(session, GSD_FINISH, 0);
+	expect_pages(&e, FIRST_BLOCK + 3, FIRST_BLOCK + 9);
+	return answered(session) == GS_OK && results_right(session, &e);
+}
+
+/* Questions that are answered by a status. */
+static void
+test_refused(peer *session, uint64_t version)
+{
+	static const char *const names[] = {"a list that is none",
+										"a list of other columns",
+										"a list with a column more",
+										"a list that is longer than the message says",
+										"pages that are not held",
+										"a chunk without its magic",
+										"a chunk of one column",
+										"an array outside the slot",
+										"null bits that are not aligned",
+										"rows that were not counted",
+										"a sum that leaves its range"};
+	static const gs_status wanted[] = {GS_PROTOCOL, GS_INVALID,	 GS_PROTOCOL, GS_PROTOCOL, GS_INVALID, GS_PROTOCOL,
+									   GS_PROTOCOL, GS_PROTOCOL, GS_PROTOCOL, GS_PROTOCOL, GS_OVERFLOW};
+	const gs_instruction product[3] = {{GS_CODE_COLUMN, GS_NUMBER_I32, 0, 0},
+									   {GS_CODE_COLUMN, GS_NUMBER_I32, 0, 0},
+									   {GS_CODE_MULTIPLY, GS_NUMBER_I32, 0, 0}};
+	const gs_type other[3] = {GS_I64, GS_I64, GS_I64}, more[3] = {GS_I32, GS_I64, GS_I64};
+
+	for (int lie = 0; lie < 11; lie++)
+	{
+		uint32_t rows = 0, from = lie == 4 ? FIRST_BLOCK - 1 : FIRST_BLOCK;
+		gs_chunk *chunk = slot_chunk(session, 2);
+		expected e = {0};
+		steps_list l;
+
+		make_steps(&l);
+		if (lie == 0)
+			l.head.magic++;
+		if (lie == 1 || lie == 2 || lie == 10)
+		{
+			list_begin(&l, lie == 1 ? other : lie == 2 ? more : types, lie == 2 ? 3 : 2);
+			list_group(&l, 1);
+			list_aggregate(&l, GS_SUM, product, lie == 10 ? 3 : 0);
+			if (lie != 10)
+				((gs_group_step *) (l.bytes + l.head.first))->aggregates[0].operation = GS_COUNT;
+		}
+		if (lie == 3)
+			l.head.bytes -= 8;
+		say_ask(session, version, from, BLOCKS, &l);
+		if (lie == 3)
+			((gs_steps *) slot_chunk(session, 1))->bytes += 8; /* too late, or in time: the message says less */
+		if (lie >= 5 && lie <= 9)
+		{
+			say_rows(session, 2, rows = 200, &e);
+			(void) hear(session);
+			switch (lie)
+			{
+				case 5: chunk->magic++; break;
+				case 6: chunk->ncolumns = 1; break;
+				case 7: chunk->columns[1].values = SLOT_BYTES - 64; break;
+				case 8: chunk->columns[0].nulls += 8; break;
+			}
+			if (lie < 9)
+				say_slot(session, GSD_ADD, 2);
+		}
+		say_count(session, GSD_FINISH, rows * (lie >= 5 && lie <= 8 ? 2 : 1) + (lie == 9));
+		tap_ok(answered(session) == wanted[lie] && session->in.answered.bytes == 0, "refused: %s", names[lie]);
+		tap_ok(asks_well(session, version), "and the next question is answered");
+	}
+}
+
+/* What ends the connection. */
+static void
+test_broken(uint64_t version)
+{
+	for (int lie = 0; lie < 8; lie++)
+	{
+		steps_list l;
+		peer p;
+
+		tap_ok(enter_as(&p, lie == 7 ? 0 : DATABASE, 10), "a session comes");
+		make_steps(&l);
+		if (lie >= 2 && lie <= 4)
+			say_ask(&p, version, FIRST_BLOCK, BLOCKS, &l);
+		switch (lie)
+		{
+			case 0: say_count(&p, GSD_FINISH, 0); break;
+			case 1: say_slot(&p, GSD_ADD, 2); break;
+			case 2: say_ask(&p, version, FIRST_BLOCK, BLOCKS, &l); break;
+			case 3: say_slot(&p, GSD_ADD, SLOTS); break;
+			case 4: say_check(&p, TABLE, version, 0, 1, 1); break;
+			case 5: /* a list beyond the ring */
+			case 6: /* a list without bytes */
+			{
+				char bytes[sizeof(gsd_ask) + sizeof(uint32_t)] __attribute__((aligned(8)));
+				gsd_ask *m = (gsd_ask *) bytes;
+
+				gsd_head(&m->head, GSD_ASK, sizeof(bytes));
+				m->job = ++p.job;
+				m->table = TABLE;
+				m->version = version;
+				m->steps_bytes = lie == 5 ? l.head.bytes : 0;
+				m->blocks = lie == 5 ? SLOTS * SLOT_BYTES * 8 : 0;
+				m->ncolumns = 1;
+				(void) gsd_send(p.fd, &m->head, -1);
+				break;
+			}
+			case 7: say_ask(&p, version, FIRST_BLOCK, BLOCKS, &l); break;
+		}
+		tap_ok(hear(&p) == 0, "the connection ends: lie %d", lie);
+		leave(&p);
+	}
+}
+
+/* The end of a question, or of its session, at every point. */
+static void
+test_ends(peer *session, uint64_t version)
+{
+	for (int at = 0; at < 8; at++)
+	{
+		expected e = {0};
+		steps_list l;
+		peer p;
+
+		make_steps(&l);
+		tap_ok(enter_as(&p, DATABASE, 11), "a session comes");
+		say_ask(&p, version, FIRST_BLOCK, BLOCKS, &l);
+		if (at % 4 >= 1)
+			say_rows(&p, 2, 500, &e);
+		if (at % 4 == 1)
+			(void) hear(&p);
+		if (at % 4 == 3)
+			say_count(&p, GSD_FINISH, 500);
+		if (at < 4)
+		{
+			say_end(&p);
+			while (hear(&p) == GSD_FREE || p.in.head.type == GSD_ANSWERED)
+				;
+			tap_ok(p.in.head.type == GSD_ENDED, "a question is ended, at %d", at);
+			tap_ok(asks_well(&p, version), "and another is answered");
+		}
+		leave(&p);
+	}
+	tap_ok(asks_well(session, version), "others are answered");
+}
+
+/* A version that a question has pinned stays; none remains pinned by those that ended. */
+static void
+test_pinned(peer *keeper, peer *session, uint64_t *version)
+{
+	steps_list l;
+	expected e = {0};
+	uint64_t segments = info(keeper)->segments;
+
+	make_steps(&l);
+	say_ask(session, *version, FIRST_BLOCK, BLOCKS, &l);
+	say_rows(session, 2, 10, &e);
+	tap_ok(hear(session) == GSD_FREE, "a question begins");
+	++*version;
+	tap_ok(publish(keeper, TABLE, *version, FIRST_BLOCK, SEGMENT_PAGES, 0) == GS_OK, "its pages go");
+	usleep(2600000);
+	tap_ok(info(keeper)->segments == segments, "and are kept as long as it lasts");
+	say_count(session, GSD_FINISH, 10);
+	expect_pages(&e, FIRST_BLOCK, BLOCKS);
+	tap_ok(answered(session) == GS_OK && results_right(session, &e), "it is answered from them");
+	for (int i = 0; i < 70 && info(keeper)->segments == segments; i++)
+		usleep(100000);
+	tap_ok(info(keeper)->segments == segments - 1, "then they are freed");
+	say_ask(session, *version - 1, FIRST_BLOCK, BLOCKS, &l);
+	say_count(session, GSD_FINISH, 0);
+	tap_ok(answered(session) == GS_INVALID, "and another is too late");
+}
+
+/* Makes a list that takes much memory: many columns, many constants, and an expression of many values. */
+static void
+make_large(steps_list *l)
+{
+	static wide in[3000];
+	gs_type all[GS_STEPS_MAX_COLUMNS];
+	gs_instruction code[2 * GS_STEPS_MAX_DEPTH];
+
+	for (uint32_t c = 0; c < GS_STEPS_MAX_COLUMNS; c++)
+		all[c] = types[c % 2];
+	list_begin(l, all, GS_STEPS_MAX_COLUMNS);
+	list_filter(l, 1);
+	for (int i = 0; i < 3000; i++)
+		in[i] = 2 * i;
+	list_term(l, 0, GS_TEST_IN, list_integers(l, in, 3000), 3000);
+	list_group(l, 1 + GS_STEPS_MAX_COLUMNS / 2);
+	for (uint32_t i = 0; i < GS_STEPS_MAX_DEPTH; i++)
+	{
+		code[i] = (gs_instruction){GS_CODE_COLUMN, GS_NUMBER_I64, 0, 1};
+		code[GS_STEPS_MAX_DEPTH + i] = (gs_instruction){GS_CODE_ADD, GS_NUMBER_I128, 0, 0};
+	}
+	list_aggregate(l, GS_SUM, code, 2 * GS_STEPS_MAX_DEPTH - 1);
+	for (uint32_t c = 1; c < GS_STEPS_MAX_COLUMNS; c += 2)
+		list_column(l, GS_MAX, c, GS_NUMBER_I64);
+}
+
+/* More questions at once than the share of work has memory for. */
+static void
+test_memory(uint64_t version)
+{
+	enum
+	{
+		MANY = 60
+	};
+	static peer p[MANY];
+	static steps_list l;
+	int answers = 0, refusals = 0;
+
+	make_large(&l);
+	limit(1 << 20, 0, 2); /* the share of work is 16 MB then */
+	for (int i = 0; i < MANY; i++)
+	{
+		if (!enter_as(&p[i], DATABASE, 100 + (uint32_t) i))
+			break;
+		say_wide_ask(&p[i], version, FIRST_BLOCK, BLOCKS, &l, true);
+	}
+	usleep(300000);
+	for (int i = 0; i < MANY; i++)
+	{
+		gs_status status;
+
+		say_count(&p[i], GSD_FINISH, 0);
+		status = answered(&p[i]);
+		answers += status == GS_OK;
+		refusals += status == GS_NOMEM;
+	}
+	tap_ok(answers > 10 && refusals > 10 && answers + refusals == MANY, "%d are answered, %d find no memory", answers,
+		   refusals);
+	tap_ok(asks_well(&p[0], version) && asks_well(&p[MANY - 1], version), "and all of the next");
+	limit(0, 0, 3);
+	for (int i = 0; i < MANY; i++)
+		leave(&p[i]);
+}
+
+/* Writes into a session's chunk while the service reads it. */
+static void *
+scribble(void *arg)
+{
+	volatile uint64_t *chunk = arg;
+
+	for (uint64_t n = 1; chunk[0] != 1; n = n * 6364136223846793005u + 1442695040888963407u)
+		chunk[sizeof(gs_chunk) / 8 + (n >> 33) % (SLOT_BYTES / 8 - sizeof(gs_chunk) / 8)] = n;
+	return NULL;
+}
+
+/* Rows that change while they are read are answered somehow, and nothing else happens. */
+static void
+test_scribbled(peer *session, uint64_t version)
+{
+	pthread_t thread;
+	bool good = true;
+	steps_list l;
+
+	make_steps(&l);
+	*(volatile uint64_t *) slot_chunk(session, 2) = 0;
+	pthread_create(&thread, NULL, scribble, slot_chunk(session, 2));
+	for (int i = 0; i < 200; i++)
+	{
+		expected e = {0};
+		gs_status status;
+
+		say_ask(session, version, FIRST_BLOCK, FIRST_BLOCK + 1, &l);
+		for (int k = 0; k < 5; k++)
+			say_rows(session, 2, 1500, &e);
+		say_count(session, GSD_FINISH, 5 * 1500);
+		status = answered(session);
+		good &= status == GS_OK || status == GS_PROTOCOL || status == GS_OVERFLOW;
+	}
+	*(volatile uint64_t *) slot_chunk(session, 2) = 1;
+	pthread_join(thread, NULL);
+	tap_ok(good, "rows that change meanwhile");
+	tap_ok(asks_well(session, version), "and then others");
+}
+
+/* Sessions that ask at once. */
+static void
+test_at_once(uint64_t version)
+{
+	peer p[8];
+	bool good = true;
+	steps_list l;
+
+	make_steps(&l);
+	for (uint32_t i = 0; i < 8; i++)
+		good &= enter_as(&p[i], DATABASE, 60 + i);
+	for (uint32_t n = 0; n < 30 && good; n++)
+	{
+		expected e[8] = {0};
+
+		for (uint32_t i = 0; i < 8; i++)
+		{
+			say_ask(&p[i], version, FIRST_BLOCK + i, BLOCKS - n, &l);
+			say_rows(&p[i], 2, 100 * i, &e[i]);
+			say_count(&p[i], GSD_FINISH, 100 * i);
+			expect_pages(&e[i], FIRST_BLOCK + i, BLOCKS - n);
+		}
+		for (uint32_t i = 0; i < 8; i++)
+			good &= answered(&p[i]) == GS_OK && results_right(&p[i], &e[i]);
+	}
+	tap_ok(good, "sessions that ask at once are all answered");
+	for (uint32_t i = 0; i < 8; i++)
+		leave(&p[i]);
+}
+
 void
 test_questions(peer *keeper)
 {
-	uint64_t version = info(keeper)->version + 1;
+	uint64_t version = info(keeper)->version + 1, queries;
 	peer session;
 
 	tap_ok(enter_as(&session, DATABASE, 40) &&
 			   publish(keeper, TABLE, version, FIRST_BLOCK, SEGMENT_PAGES,
 					   store(keeper, TABLE, FIRST_BLOCK, SEGMENT_PAGES, TURN)) == GS_OK,
 		   "pages to ask about");
+	queries = info(keeper)->queries;
 	test_pages(&session, version);
 	test_added(&session, version);
+	tap_ok(info(keeper)->queries == queries + 3, "answers are counted");
+	test_refused(&session, version);
+	test_broken(version);
+	test_ends(&session, version);
+	test_at_once(version);
+	test_memory(version);
+	test_scribbled(&session, version);
+	test_pinned(keeper, &session, &version);
 	leave(&session);
 }

@@ -5,6 +5,7 @@
 #define GPUSORT_TEST_MESSAGE_RULES_H
 
 #include "src/service/protocol.h"
+#include "kernels/gs_steps.h"
 
 #include <string.h>
 
@@ -45,6 +46,13 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 		case GSD_CHECK:
 			return m->check.ncolumns > 0 && m->check.slot < GSD_MAX_SLOTS &&
 				   sizeof(gsd_check) + m->check.ncolumns * sizeof(uint32_t) == bytes;
+		case GSD_ASK:
+			return m->ask.ncolumns > 0 && m->ask.ncolumns <= GS_STEPS_MAX_COLUMNS &&
+				   m->ask.steps_bytes >= sizeof(gs_steps) && m->ask.steps_bytes <= GS_STEPS_MAX_BYTES &&
+				   sizeof(gsd_ask) + m->ask.ncolumns * sizeof(uint32_t) == bytes;
+		case GSD_ANSWERED:
+			return m->answered.bytes <= GS_STEPS_MAX_AGGREGATES * sizeof(gs_reduced) &&
+				   (m->answered.status == GS_OK || m->answered.bytes == 0);
 		case GSD_KEEP:
 			return m->keep.slot < GSD_MAX_SLOTS;
 		case GSD_STORE:

@@ -41,7 +41,8 @@ make_packet(gsd_message *m)
 		sizeof(gsd_result), sizeof(gsd_begun), sizeof(gsd_devices), sizeof(gsd_begin),
 		sizeof(gsd_settings), sizeof(gsd_table), sizeof(gsd_number), sizeof(gsd_keep), sizeof(gsd_store),
 		sizeof(gsd_publish), sizeof(gsd_wanted), sizeof(gsd_note), sizeof(gsd_done),
-		sizeof(gsd_map_of), sizeof(gsd_table_info), sizeof(gsd_check), sizeof(gsd_checked),
+		sizeof(gsd_map_of), sizeof(gsd_table_info), sizeof(gsd_check), sizeof(gsd_checked), sizeof(gsd_ask),
+		sizeof(gsd_answered),
 	};
 	size_t bytes = sizes[rnd_below(sizeof(sizes) / sizeof(sizes[0]))];
 
@@ -57,7 +58,7 @@ make_packet(gsd_message *m)
 	}
 	if (rnd_below(4) == 0)
 		bytes += rnd_below(40) * 4;
-	m->head.type = (uint32_t) (rnd_below(2) ? 1 + rnd_below(GSD_CHECK + 1) : 64 + rnd_below(17));
+	m->head.type = (uint32_t) (rnd_below(2) ? 1 + rnd_below(GSD_ASK + 1) : 64 + rnd_below(18));
 	m->head.bytes = (uint32_t) bytes;
 	for (size_t i = sizeof(gsd_header); i < bytes; i += 4)
 		if (rnd_below(3) == 0)

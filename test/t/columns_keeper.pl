@@ -71,8 +71,9 @@ is(ready_since('t'), $ready, 'held since then');
 while_stopped(
 	sub {
 		insert_pages('t', 2401, 5000);
-		kill 'KILL', service_pids($node);
-		wait_until(sub { !service_pids($node) }, 'the service ends');
+		my ($service) = service_pids($node);
+		kill 'KILL', $service;
+		wait_until(sub { !-e "/proc/$service" }, 'the service ends');
 	});
 all_held('as it has grown without a service');
 is(maps(keeper()), '1 1', 'the keeper has a map, and no old one');

@@ -30,8 +30,11 @@ sub one_of { return $_[ int(rand(@_)) ] }
 sub chance { return rand() < $_[0] }
 sub number { return 1 + int(rand($_[0])) }
 
-my $node = service_node('storm', '', <<'CONF');
+# with few buffers, pages are not where the keeper saw them
+my $buffers = $seed % 2 ? '2MB' : '128MB';
+my $node = service_node('storm', '', <<"CONF");
 shared_preload_libraries = 'gpusort'
+shared_buffers = $buffers
 max_connections = 60
 max_worker_processes = 24
 max_prepared_transactions = 20
@@ -246,13 +249,14 @@ sub processes
 	return grep { my $cwd = readlink "$_/cwd"; defined $cwd && $cwd eq $node->data_dir } glob '/proc/[0-9]*';
 }
 
-# Kills the server, and starts it again once its processes have noticed.
+# Kills the server, and starts it again once its processes have noticed, and its own has been collected.
 sub kill_server
 {
-	my $patience = time + 60;
+	my $patience = time + 120;
+	my $pid = slurp_file($node->data_dir . '/postmaster.pid') =~ s/\n.*//sr;
 
 	$node->kill9;
-	sleep 0.1 while processes() && time < $patience;
+	sleep 0.1 while (processes() || -e "/proc/$pid") && time < $patience;
 	$node->start;
 }
 

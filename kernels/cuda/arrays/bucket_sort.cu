@@ -1,15 +1,13 @@
 /*
  * bucket_sort.cu: sorts parts of 4-byte keys in shared memory.
  *
- * A block distributes the part's keys over bins that divide their range evenly, as many as there is room for keys, so
- * that little sorting is left: each thread sorts a window of neighbouring words in registers, then four on both sides
- * of each border between windows, until nothing descends.  The result is then certainly sorted, as each word has been
- * compared with the next.  If that takes too long (a crowded bin), a bitonic network sorts the part.
+ * A block distributes the part's keys over bins that divide their range evenly, so that little sorting is left: each
+ * thread sorts a window of neighbouring words in registers, then four on both sides of each border between windows,
+ * until nothing descends.  Each word has then been compared with the next.  If that takes too long (a crowded bin), a
+ * bitonic network sorts the part.
  *
  * A word is a key's distance from the part's minimum, possibly followed by the key's place in the part (shapes.h).
- * Values wait in the memory of the bins.  Bytes per item: read once and written once.
- *
- * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
+ * Bytes per item: read once and written once.  After Stehle and Jacobsen, arXiv:1611.01137.
  */
 #include "bucket_sort.cuh"
 #include "../base/register_sort.cuh"
@@ -73,10 +71,7 @@ write_run(W *to, const W (&x)[N])
 	}
 }
 
-/*
- * Sorts words in shared memory by the whole block, whatever their order.  All exchanges go upwards, so any number of
- * words works.
- */
+/* Sorts words in shared memory by the whole block.  All exchanges go upwards, so any number of words works. */
 template <class W>
 static __device__ void
 sort_words(W *words, u32 n)
@@ -104,10 +99,7 @@ zero_or_nan(u32 code)
 	return code == float_order(0u, true) || code == float_order(0x7fc00000u, true);
 }
 
-/*
- * A part in shared memory: its words; the bins, which hold counts, then starts, then values in input order; and sums.
- * SHARE: bins per thread.
- */
+/* A part in shared memory: words; bins (SHARE a thread): counts, then starts, then values in input order; sums. */
 template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 {
 	static constexpr u32 ROOM = THREADS * WINDOW, WARPS = THREADS / 32;
@@ -206,10 +198,7 @@ template <class W, int THREADS, int WINDOW, int SHARE> struct part_shared
 		__syncthreads();
 	}
 
-	/*
-	 * Sorts four words on each side of the border behind the thread's window.  Returns whether they still descend
-	 * there.
-	 */
+	/* Sorts four words on each side of the border behind the thread's window.  Returns whether they descend. */
 	__device__ __forceinline__ bool
 	border_falls(W *mine, u32 border) const
 	{
@@ -275,10 +264,7 @@ key_of_word(const gs_parts_args &a, u64 w, u32 least, u32 start, u32 place)
 							: float_from_order(key);
 }
 
-/*
- * Sorts a part; VALUES: with values of 4 bytes.  The part's description is in shared memory and read when needed, as
- * registers are scarce, especially in step 3.  The next part may follow when all threads are done.
- */
+/* Sorts a part; VALUES: of 4 bytes.  Reads its description when needed, as registers are scarce. */
 template <gs_part_words WORDS, bool VALUES, int PLACE_BITS, int THREADS, int WINDOW, int SHARE>
 static __device__ __forceinline__ void
 sort_part(const gs_parts_args &a, gs_part &part)
@@ -374,10 +360,7 @@ template <gs_part_words WORDS, bool LARGE> struct part_place_bits
 	static_assert(WORDS != GS_PART_NEAR || value + 16 <= 32, "the words of a bucket of 16 leading bits");
 };
 
-/*
- * Blocks take parts in turn.  A block per possible part would take long to start and stop if there is nothing to
- * finish.
- */
+/* Blocks take parts in turn: one per possible part would take long to start and stop for nothing. */
 template <gs_part_words WORDS, bool VALUES, bool LARGE>
 static __global__ void __launch_bounds__(gs_part_here<WORDS, LARGE>::threads, gs_part_here<WORDS, LARGE>::blocks)
 sort_parts_kernel(const __grid_constant__ gs_parts_args a)
@@ -410,10 +393,7 @@ sort_parts_kernel(const __grid_constant__ gs_parts_args a)
 	}
 }
 
-/*
- * Launches the parts of one kind; does nothing if the tuning row has no shape for them, as sm_75 has none for long
- * ones.
- */
+/* Launches the parts of one kind, if the tuning row has a shape for them: sm_75 has none for long ones. */
 template <gs_part_words WORDS, bool VALUES, bool LARGE>
 static gs_status
 launch(gs_cuda_engine *e, const gs_parts_args &a, u32 parts)
@@ -441,9 +421,7 @@ launch_both(gs_cuda_engine *e, const gs_parts_args &a, u32 small, u32 large)
 	return launch<WORDS, VALUES, true>(e, a, large);
 }
 
-/*
- * Sorts the listed parts.  small, large: their numbers or, if something may be wrong, limits worth a block.
- */
+/* Sorts the listed parts.  small, large: their numbers or, if something may be wrong, limits worth a block. */
 gs_status
 gs_parts_sort(gs_cuda_engine *e, gs_part_words words, const gs_parts_args &a, u32 small, u32 large)
 {

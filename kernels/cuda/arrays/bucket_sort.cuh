@@ -1,7 +1,6 @@
 /*
- * bucket_sort.cuh: sorts neighbouring buckets of 4-byte keys in shared memory (bucket_sort.cu).  A bucket is the keys
- * with equal leading bits.  A part is as many neighbouring buckets as fit a block and are about equally crowded; a
- * bucket too long for that may be a part for a larger block.
+ * bucket_sort.cuh: sorts neighbouring buckets, of 4-byte keys with equal leading bits, in shared memory
+ * (bucket_sort.cu). A part is as many as fit a block and are about equally crowded, or a long one for a larger block.
  */
 #ifndef GS_CUDA_ARRAYS_BUCKET_SORT_CUH
 #define GS_CUDA_ARRAYS_BUCKET_SORT_CUH

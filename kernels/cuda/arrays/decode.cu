@@ -23,10 +23,7 @@ static __global__ void __launch_bounds__(THREADS) widen_kernel(const L *lengths,
 		to[i] = lengths[i];
 }
 
-/*
- * Returns the last run that starts at or before a position.  By the whole block: each step reduces the range by a
- * factor of 256, so a block waits for memory three or four times instead of 25.
- */
+/* Returns the last run at or before a position.  By the whole block, a factor of 256 a step: few waits for memory. */
 static __device__ __forceinline__ u64
 last_at_or_before(const u64 *starts, u64 runs, u64 position)
 {
@@ -116,10 +113,7 @@ static __global__ void __launch_bounds__(THREADS)
 		out[first + i] = values[run + mark[i + i / 16]];
 }
 
-/*
- * Launches the kernel for items and lengths of these widths: a block per tile of the output, at least one to write the
- * count.
- */
+/* Launches the kernel for these widths, with a block per tile of the output, at least one to write the count. */
 template <class T, class L>
 static gs_status
 run(gs_cuda_engine *e, const gs_decode_request *r, u64 *starts)

@@ -1,18 +1,15 @@
 /*
  * keys.cu: gs_sort: sorts keys, with or without values, by digits of 8 bits.
  *
- * One read counts all digits.  A kernel of one block then finds the digits that vary, and schedules the passes: they
- * alternate between input, temporary memory and output, such that the last one ends in the output.  The host enqueues
- * every pass; those without work return at once.  The input is never written.  Pairs of 4 and 4 bytes travel as one
- * word between the first pass and the last.
+ * One read counts all digits.  A kernel of one block then finds the digits that vary, and schedules the passes between
+ * input, temporary memory and output, such that the last one ends in the output.  The host enqueues every pass; those
+ * without work return at once.  The input is never written.  Pairs of 4 and 4 bytes travel as one word between the
+ * first pass and the last.
  *
- * Large arrays of 4-byte integers, alone or with 4-byte values, are sorted by two leading digits if a sample predicts
- * short buckets, which are then sorted in shared memory (keys_buckets.cu).  If the sample predicts otherwise, or turns
- * out wrong, all digits are sorted: the input is still there.
- *
- * Large arrays of 8-byte keys are sorted by their leading digits alone if a sample predicts few ties.  The groups that
- * are out of order are then sorted one by one (keys_leading.cu).  If a group is too large, everything is sorted again
- * by all digits, by kernels enqueued for that case.
+ * Large arrays of 4-byte integers, alone or with 4-byte values, are sorted by two leading digits and then in shared
+ * memory (keys_buckets.cu), if a sample predicts short buckets.  Large arrays of 8-byte keys are sorted by their
+ * leading digits alone if a sample predicts few ties, and groups out of order then one by one (keys_leading.cu).  If
+ * the sample turns out wrong, all digits are sorted, by kernels enqueued for that case.
  *
  * Bytes per item: a key, read for the counts; per pass, key and value read and written.  See radix/array_pass.cuh.
  */
@@ -33,10 +30,7 @@ one_word(const gs_sort_request *r)
 	return r->key_bytes == 4 && r->value_width == 4;
 }
 
-/*
- * Returns the tiles of a pass for the layout of status words: those of the smallest tile among the kernels for such
- * items.
- */
+/* Returns a pass's tiles, for the layout of status words: of the smallest among the kernels for such items. */
 static u64
 tiles_of(const gs_cuda_engine *e, size_t key_bytes, size_t value_width, u64 n)
 {
@@ -92,10 +86,7 @@ gs_cuda_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width,
 
 /* ---------------------------------------------------------------- the schedule */
 
-/*
- * Schedules the passes: every other one ends in the output, and so does the last; none if the gate is closed.  Before a
- * sample is taken, finds the leading digits to consider.
- */
+/* Schedules passes, to end in the output; none if the gate is closed.  Before a sample, chooses leading digits. */
 static __global__ void __launch_bounds__(1 << GS_KEY_BITS)
 schedule_kernel(gs_keys_plan plan, gs_schedule_stage stage, const u32 *gate)
 {
@@ -232,10 +223,7 @@ run_passes(const keys_sort *s, gs_schedule_stage stage, const u32 *gate)
 	return GS_OK;
 }
 
-/*
- * Enqueues a pass over pairs that are one word between the first pass and the last, alternating between two arrays of
- * words.  done: passes before this one.
- */
+/* Enqueues a pass over pairs that are words between first and last, in two arrays.  done: passes before. */
 static gs_status
 run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 gate_open)
 {
@@ -257,10 +245,7 @@ run_pairs(const keys_sort *s, u32 p, u32 done, bool last, const u32 *gate, u32 g
 	return gs_radix_pass_pairs(s->e, s->plan.floats, done == 0, last, a);
 }
 
-/*
- * Sorts 4-byte integers by their leading digits, then in shared memory, unless the sample advises against it.
- * schedule->again tells whether another method must sort everything.
- */
+/* Sorts 4-byte integers by leading digits, then in shared memory.  schedule->again: another method must sort. */
 static gs_status
 run_buckets(const keys_sort *s)
 {
@@ -289,10 +274,7 @@ run_buckets(const keys_sort *s)
 	return gs_radix_clear(s->e, s->temp + s->at.counts, s->at.bases - s->at.counts, again, 1);
 }
 
-/*
- * Implements gs_sort.  Everything is enqueued at once: samples and checks decide on the device, and passes that are not
- * needed return at once (gate).
- */
+/* Implements gs_sort.  Enqueues everything: the device decides, and passes not needed return at once (gate). */
 gs_status
 gs_cuda_sort_keys(gs_engine *engine, const gs_sort_request *r, void *temp)
 {

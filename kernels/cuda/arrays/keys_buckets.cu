@@ -3,13 +3,11 @@
  * memory.
  *
  * A bucket is the keys with equal 16 leading bits: 4096 keys of 2^28 random ones.  Two stable passes put the buckets in
- * order; their starts are found by search, neighbouring buckets are combined to parts, and each part is sorted by a
- * block (bucket_sort.cu).  There each key is compared with its neighbour and with the bounds of its part, so the result
- * is either in order or known not to be.
+ * order; neighbouring buckets are combined to parts, and each part is sorted by a block (bucket_sort.cu).  There each
+ * key is compared with its neighbour and with the bounds of its part, so the result is in order or known not to be.
  *
- * A sample estimates in advance whether buckets are short, and keys in them far enough apart.  If not, or if a bucket
- * turns out to be too long, schedule->again is set, and all digits are sorted.  Floats have too few varying leading
- * bits.
+ * A sample estimates whether buckets are short, and keys in them far enough apart.  If not, or if a bucket turns out to
+ * be too long, schedule->again is set, and all digits are sorted.  Floats have too few varying leading bits.
  *
  * Bytes per item: read once and written once.
  */
@@ -56,8 +54,6 @@ gs_keys_buckets_temp(size_t key_bytes, size_t value_width, u64 n)
 	return (((size_t) 1 << BUCKET) + n / gs_part_least() + 1) * sizeof(gs_part);
 }
 
-/* ---------------------------------------------------------------- a sample */
-
 struct sample_args
 {
 	gs_keys_plan plan;
@@ -70,9 +66,8 @@ struct sample_args
 };
 
 /*
- * Samples one key per thread and counts it in its bucket.  Also counts keys that would meet another one in a bin: a
- * different one, or any one if they must keep their order.  Sampled positions are random, in part close together: in
- * ordered input neighbours are the similar ones.  The last block to arrive decides.
+ * Samples a key per thread and counts it in its bucket, and those that would meet one in a bin: a different one, or any
+ * that must keep its order.  Positions are random, in part close together, as neighbours are alike in ordered input.
  */
 static __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ sample_args a)
 {
@@ -141,8 +136,6 @@ gs_keys_buckets_sample(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sor
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/* ---------------------------------------------------------------- the finish */
-
 struct buckets_args
 {
 	gs_keys_plan plan;
@@ -195,10 +188,7 @@ static __global__ void __launch_bounds__(GS_PART_BUCKETS) buckets_kernel(const _
 	gs_list_parts(begin, start, blockIdx.x << 24, BUCKET, a.levels, a.room, a.parts, &a.plan.schedule->longest);
 }
 
-/*
- * Sorts items that are in order of their leading digits into the output, unless schedule->again is or becomes 1.  temp:
- * gs_keys_buckets_temp() bytes.
- */
+/* Sorts items in order of leading digits to the output, unless schedule->again is 1.  temp: gs_keys_buckets_temp(). */
 gs_status
 gs_keys_buckets(gs_cuda_engine *e, const gs_keys_plan &plan, const gs_sort_request *r, const void *in, void *temp)
 {

@@ -1,14 +1,12 @@
 /*
  * keys_leading.cu: sorts 8-byte keys by their leading digits alone.
  *
- * The leading 40 bits separate nearly all of n random keys, so passes over the other digits would move everything for
- * nothing.  A sample estimates how many keys tie in their leading digits without being equal.  If it is at most one
- * other key in eight on average, those digits suffice.  After their stable passes, only groups with equal leading
- * digits can be out of order.  One read lists the positions where the order descends; the first such position of each
- * group is kept, and the group is sorted by insertion.  If a group has more than GROUP keys, or the list is too long,
- * everything is sorted again by all digits.
+ * The leading 40 bits separate nearly all of n random keys.  If a sample estimates that at most one other key in eight
+ * ties in them without being equal, stable passes by those digits suffice: only groups with equal leading digits can
+ * then be out of order.  One read lists where the order descends, and each such group is sorted by insertion.  If a
+ * group has more than GROUP keys, or the list is too long, everything is sorted again by all digits.
  *
- * Bytes per item: a key, read, and little more.  Sample and list are in memory that the passes do not use at that time.
+ * Bytes per item: a key, read, and little more.
  */
 #include "keys.cuh"
 
@@ -24,10 +22,7 @@ code_of(const gs_keys_plan &plan, u64 key)
 	return gs_key_code(key, plan) >> plan.begin & plan.mask;
 }
 
-/*
- * Enters one key per thread in a table for each choice of leading digits, and counts those that meet a key with equal
- * ones.
- */
+/* Enters a key per thread in a table for each choice of leading digits, and counts those that meet equal ones. */
 static __global__ void __launch_bounds__(THREADS)
 sample_kernel(gs_keys_plan plan, const u64 *keys, unsigned long long *tables)
 {

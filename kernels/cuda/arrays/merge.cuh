@@ -1,19 +1,17 @@
 /*
  * merge.cuh: merge sort by comparison, and the merge of sorted runs.
  *
- * Tiles are sorted in shared memory: a thread sorts its items in registers (merge exchange), then runs of threads are
- * merged, doubling at each level.  A pass then merges up to 8 neighbouring runs into one.  The cuts of each run for
- * each output tile are found beforehand, with one lane per run; a block loads its tile's slices of all runs and merges
- * them in pairs in shared memory, level by level.  Within a level each thread finds its items by merge path and merges
- * them serially.
+ * Tiles are sorted in shared memory: a thread sorts its items in registers, then runs of threads are merged, doubling
+ * at each level.  A pass then merges up to 8 neighbouring runs into one.  The cuts of each run for each output tile are
+ * found beforehand; a block loads its tile's slices of all runs and merges them in pairs in shared memory, level by
+ * level, each thread serially the items it finds by merge path.
  *
  * Between levels, only the first word of a key and the item's place are moved.  Further words are compared where first
- * words tie; they and the values are fetched through the place once, when the tile is written.  Equal keys keep their
- * order.
+ * words tie; they and the values are fetched when the tile is written.  Equal keys keep their order.
  *
- * Bytes per item: key and value, read and written once for the tiles and once per pass; a pass of 8 runs replaces three
- * of two.  Source: moderngpu (merge path, block sort); cuts: Varman, Scheufler, Iyer, Ricard, Merging multiple lists on
- * hierarchical-memory multiprocessors, 1991; network: Knuth 5.2.2 M.
+ * Bytes per item: key and value, read and written once for the tiles and once per pass.  Source: moderngpu (merge path,
+ * block sort); cuts: Varman, Scheufler, Iyer, Ricard, Merging multiple lists on hierarchical-memory multiprocessors,
+ * 1991; network: Knuth 5.2.2 M.
  */
 #ifndef GS_CUDA_ARRAYS_MERGE_CUH
 #define GS_CUDA_ARRAYS_MERGE_CUH
@@ -168,9 +166,7 @@ run_start(const gs_merge_args &a, u64 run)
 	return at < a.n ? at : a.n;
 }
 
-/*
- * Returns a group's first tile.  With starts, each group has one tile more than it needs at most, which avoids a table.
- */
+/* Returns a group's first tile.  With starts, each group has at most one tile more than it needs, to avoid a table. */
 __device__ __forceinline__ u64
 first_tile(const gs_merge_args &a, u64 group)
 {
@@ -217,15 +213,10 @@ struct merge_range
 	}
 };
 
-/*
- * The least (or greatest) candidate among neighbouring lanes, one per run, by key, then run.  NONE: no lane has one.
- */
+/* The least (or greatest) candidate among neighbouring lanes, one per run, by key, then run.  NONE: no lane has one. */
 #define GS_MERGE_NONE 0xffffffffu
 
-/*
- * Finds the least or greatest key over neighbouring lanes, one for each of `ways` runs, and its run.  Equal keys are
- * ordered by run.  Lanes without a key have GS_MERGE_NONE.
- */
+/* Finds the least or greatest key, ties by run, over neighbouring lanes with `ways` runs' keys or GS_MERGE_NONE. */
 template <int KEY>
 __device__ __forceinline__ void
 extreme(whole_key<KEY> &key, u32 &run, u32 ways, bool greatest)
@@ -456,10 +447,7 @@ copy_slices(const gs_merge_args &a, const run_slices &p)
 	}
 }
 
-/*
- * Returns whether a tile's slices are in sequence, as seen by this thread, which compares its own with the next
- * nonempty one.
- */
+/* Returns whether slices are in sequence, as this thread sees, which compares its own with the next nonempty one. */
 template <class TILE>
 __device__ __forceinline__ bool
 slice_in_order(const TILE &t, const run_slices &p, u32 ways)

@@ -1,6 +1,5 @@
 /*
- * merge_run.cuh: the passes of a merge sort and of a merge of runs, for given kernels.  Used by merge.cu, and by the
- * benchmark with other shapes.
+ * merge_run.cuh: the passes of merges for given kernels: merge.cu's, or other shapes of the benchmark.
  */
 #ifndef GS_CUDA_ARRAYS_MERGE_RUN_CUH
 #define GS_CUDA_ARRAYS_MERGE_RUN_CUH
@@ -58,10 +57,7 @@ struct gs_merge_passes
 	u32 ways(u32 pass) const { return 1u << ((bits + pass) / passes); }
 };
 
-/*
- * Returns the items that a block merges.  Pairs of runs are aligned to threads' slots, which may cost every pair but
- * one a thread.
- */
+/* Returns a block's items.  Pairs of runs are aligned to threads' slots: every pair but one may cost a thread. */
 static inline u32
 gs_merge_tile_items(const gs_merge_kernels &k, u32 ways)
 {

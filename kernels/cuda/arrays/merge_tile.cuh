@@ -1,6 +1,5 @@
 /*
- * merge_tile.cuh: parts of the kernels in merge.cuh: keys, loads, the network, and a tile in shared memory that is
- * loaded, merged and written.
+ * merge_tile.cuh: parts of merge.cuh's kernels: keys, loads, the network, and a tile in shared memory.
  */
 #ifndef GS_CUDA_ARRAYS_MERGE_TILE_CUH
 #define GS_CUDA_ARRAYS_MERGE_TILE_CUH
@@ -18,9 +17,7 @@ struct gs_merge_args
 	u64 n;
 	u32 value_width;
 
-	/*
-	 * runs to merge: starts lists where they begin, and every step-th entry counts now; NULL: they have equal lengths
-	 */
+	/* runs to merge: starts lists where they begin, every step-th entry counts now; NULL: they have equal lengths */
 	const u64 *starts;
 	u64 runs, step, length;
 
@@ -223,9 +220,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 				((u32 *) values)[slot + i] = (u32) (from + i);
 	}
 
-	/*
-	 * Starts to load a tile, keys first.  Missing items of the last tile are greater than all others, and last.
-	 */
+	/* Starts to load a tile, keys first.  Missing items of the last tile are greater than all others, and last. */
 	__device__ __forceinline__ void
 	load(const gs_merge_args &a, u64 from, u32 count)
 	{
@@ -252,10 +247,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		return false;
 	}
 
-	/*
-	 * Returns whether the item in slot y, whose first word is known, is less than that in slot x.  LOADED: no item has
-	 * moved yet.
-	 */
+	/* Returns whether the item in slot y, of known first word, is less than x's.  LOADED: none has moved. */
 	template <bool LOADED>
 	__device__ __forceinline__ bool
 	less(F fy, u32 y, F fx, u32 x) const
@@ -266,9 +258,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 			return fy < fx || (fy == fx && rest_less(LOADED ? y : place[y], LOADED ? x : place[x]));
 	}
 
-	/*
-	 * Merges slots a.. (na of them) and b.. (nb), and returns ITEMS items from the o-th on in registers.
-	 */
+	/* Merges slots a.. (na of them) and b.. (nb), and returns ITEMS items from the o-th on in registers. */
 	template <bool LOADED>
 	__device__ __forceinline__ void
 	merge(u32 a, u32 na, u32 b, u32 nb, u32 o, F (&key)[ITEMS], u32 (&at)[ITEMS]) const
@@ -330,10 +320,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		}
 	}
 
-	/*
-	 * Sorts a thread's slots, which are in order of first words, by further words where these tie: by insertion.  key:
-	 * the first words.
-	 */
+	/* Sorts a thread's slots, in order of first words (key), by further words where these tie: by insertion. */
 	__device__ __forceinline__ void
 	insert_ties(u32 own, const F (&key)[ITEMS])
 	{
@@ -386,9 +373,7 @@ template <int KEY, bool PLACES, int THREADS, int ITEMS> struct merge_tile
 		}
 	}
 
-	/*
-	 * Writes values by their places.  Threads begin at a 128-byte line of the output, so that warps write whole lines.
-	 */
+	/* Writes values by their places.  Threads begin at a 128-byte line of the output: warps write whole lines. */
 	template <class V>
 	__device__ __forceinline__ void
 	write_values(V *out, u32 n)

@@ -4,10 +4,7 @@
 #include "../scan/scan_ops.cuh"
 #include "rle.cuh"
 
-/*
- * Launches a sweep for items of BYTES bytes.  In place, first saves the item before each tile, which another tile may
- * overwrite.
- */
+/* Launches a sweep for items of BYTES bytes.  In place, first saves the item before each tile. */
 template <int BYTES, bool LONG>
 static gs_status
 run(gs_cuda_engine *e, gs_runs_args &a, void *temp, bool in_place)

@@ -1,10 +1,9 @@
 /*
  * rle.cuh: run-length encode, of all runs or only of those of two items or more ("long" runs).
  *
- * A tile's state is the number of runs that begin in it and the position of the last start.  A run's length is the
- * distance between two starts, so a tile writes the lengths of the runs that *end* in it, and needs only the count and
- * the last start of its predecessors.  No lengths are summed and no keys compared across tiles.  Starts are stored as
- * 16-bit positions in the tile; they, and the items they point to, are written two iterations later (feed.cuh).
+ * A tile's state is the number of runs that begin in it and the position of the last start.  It writes the lengths of
+ * the runs that *end* in it: the distances between starts.  No lengths are summed and no keys compared across tiles.
+ * Starts are 16-bit positions in the tile, written with their items two iterations later (feed.cuh).
  *
  * Bytes per item: its size, read; per run: item + length (+ start).  Source: Merrill and Garland, 4.4, with (count,
  * position) in place of keyed sums.
@@ -198,10 +197,7 @@ template <int BYTES, bool LONG, class SHAPE> struct runs_block
 		return 0;
 	}
 
-	/*
-	 * Appends the thread's starts to the list `at`, from rank on, one by one if a warp has few.  Items stay in place
-	 * until they are written.
-	 */
+	/* Appends the thread's starts to `at`, from rank on, one by one if a warp has few.  Items stay until written. */
 	__device__ __forceinline__ void
 	list(u16 *at, borders b, u32 rank, bool few) const
 	{

@@ -77,17 +77,12 @@ static __global__ void __launch_bounds__(THREADS) classify_kernel(const __grid_c
 	}
 }
 
-/* ---------------------------------------------------------------- memory */
-
 struct segments_layout
 {
 	size_t found, lists[GS_SEG_LARGE_CLASS], large, work, all;
 };
 
-/*
- * Lays out the list of each class, as long as n items in segments of its least length can make it, and the memory of
- * large and giant segments, which are sorted in sequence.
- */
+/* Lays out the classes' lists, as long as n items can make them, and the memory of large and giant segments. */
 static segments_layout
 layout_of(const gs_engine *engine, gs_type key, size_t value_width, u64 n, u64 segments)
 {
@@ -131,8 +126,6 @@ gs_cuda_segments_temp(const gs_engine *engine, gs_type key, size_t value_width, 
 	return layout_of(engine, key, value_width, n, segments).all;
 }
 
-/* ---------------------------------------------------------------- the call */
-
 /* Sorts giant segments one by one, in the same memory. */
 static gs_status
 sort_giants(gs_engine *engine, const gs_sort_request *r, const gs_segments_found *found, void *temp)
@@ -155,10 +148,7 @@ sort_giants(gs_engine *engine, const gs_sort_request *r, const gs_segments_found
 	return GS_OK;
 }
 
-/*
- * Implements gs_sort_segments.  One read of starts classifies segments; the host waits for the numbers, then sorts each
- * class.
- */
+/* Implements gs_sort_segments.  Classifies segments in one read, waits for the numbers, and sorts each class. */
 gs_status
 gs_cuda_segments(gs_engine *engine, const gs_sort_request *r, void *temp)
 {

@@ -1,11 +1,5 @@
 /*
- * segments.cuh: shared by the .cu files of the segmented sort.
- *
- *   segments.cu          classes of segments by length, and the call
- *   segments_small.cu    segments of up to 4096 items, in registers
- *   segments_large.cu    larger ones, by digit passes over all of them at once
- *   segments_leading.cu  sorts by leading digits only, then the groups that these leave out of order
- *   segments_buckets.cu  sorts by the leading digit, then in shared memory
+ * segments.cuh: shared by the .cu files of the segmented sort (README.md).
  */
 #ifndef GS_CUDA_ARRAYS_SEGMENTS_CUH
 #define GS_CUDA_ARRAYS_SEGMENTS_CUH

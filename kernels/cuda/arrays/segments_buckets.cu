@@ -1,10 +1,7 @@
 /*
  * segments_buckets.cu: large segments of 4-byte keys: one pass by the leading digit, then sorts in shared memory
- * (bucket_sort.cu).
- *
- * A bucket is the keys of a segment with equal leading digit; its start follows from the counts.  Whether the method
- * pays is known in advance, except for single parts: from the longest bucket and, for many keys, from a sample that
- * estimates how many keys share a bin.
+ * (bucket_sort.cu).  A bucket is the keys of a segment with equal leading digit.  Whether the method pays is estimated
+ * from the longest bucket and, for many keys, from a sample of keys that share a bin.
  */
 #include "bucket_sort.cuh"
 #include "segments.cuh"
@@ -24,8 +21,6 @@ parts_of(const gs_segments_work &w)
 {
 	return {{w.parts[0], w.parts[1]}, w.found->parts};
 }
-
-/* ---------------------------------------------------------------- parts */
 
 /* Lists a segment's parts. */
 static __global__ void __launch_bounds__(GS_PART_BUCKETS)
@@ -85,10 +80,7 @@ gs_segments_parts(gs_cuda_engine *e, const gs_segments_work &w)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/*
- * Returns whether blocks hold the parts and will probably sort them at the first attempt.  With few parts a failed
- * attempt is cheap.
- */
+/* Returns whether blocks hold the parts and will probably sort them, or few parts make a failed attempt cheap. */
 bool
 gs_segments_buckets_pay(const gs_cuda_engine *e, const gs_segments_work &w, const gs_segments_found *known)
 {

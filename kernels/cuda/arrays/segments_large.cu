@@ -50,10 +50,7 @@ tiles_kernel(const gs_segment *list, u32 tile, gs_radix_tile *table)
 		table[s.first_tile + t] = {(u32) s.start + t * tile, min(tile, (u32) s.n - t * tile), t, blockIdx.x};
 }
 
-/*
- * Counts all digits of each segment.  A block takes consecutive tiles and sums up at the end of a segment.  It has
- * several counters per digit, for neighbouring lanes, which reduces bank conflicts.
- */
+/* Counts digits of each segment, in several counters for neighbouring lanes: fewer bank conflicts. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS) count_kernel(const __grid_constant__ gs_segments_work w, u32 each)
 {
@@ -201,10 +198,7 @@ count_and_sample(gs_cuda_engine *e, const gs_segments_work &w, void *tables, gs_
 	return gs_cuda_status(cudaStreamSynchronize(e->stream));
 }
 
-/*
- * Enqueues the passes from digit `lowest` on, over varying digits.  buckets: one pass, to temporary memory, from which
- * parts are sorted.
- */
+/* Enqueues the passes over varying digits from `lowest` on; buckets: one, to temporary memory, for parts. */
 static gs_status
 run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, u8 *temp, u64 varying, u32 lowest,
 		   bool buckets)
@@ -253,10 +247,7 @@ run_passes(gs_cuda_engine *e, const gs_segments_work &w, const large_layout &l, 
 	return GS_OK;
 }
 
-/*
- * Sorts the large segments: statistics first, then buckets, leading digits or all digits.  Sorts again if the result is
- * out of order.
- */
+/* Sorts the large segments: statistics, then buckets, leading digits or all digits, again if out of order. */
 gs_status
 gs_segments_large(gs_cuda_engine *e, const gs_segments_args &args, u64 n, const gs_segment *list,
 				  gs_segments_found *known, gs_segments_found *found, void *temp)

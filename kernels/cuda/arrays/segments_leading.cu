@@ -1,18 +1,15 @@
 /*
  * segments_leading.cu: sorts large segments by the leading digits of their keys alone.
  *
- * The leading 24 bits separate nearly all of 2^20 random keys.  A sample estimates how many keys tie in their leading
- * digits with another one of their segment without being equal.  If it is at most every fourth, those digits suffice.
- * After their passes, which are stable (or whose equal keys are indistinguishable), only groups with equal leading
- * digits can be out of order.  One read finds the positions where the order descends, and the block in whose part such
- * a group begins sorts it by insertion.  Any other descent, in a group of more than GROUP keys or between groups, makes
- * everything be sorted again by all digits.
+ * The leading 24 bits separate nearly all of 2^20 random keys.  If a sample estimates that at most every fourth key
+ * ties in them with another one of its segment without being equal, those digits suffice.  After their passes, which
+ * are stable (or whose equal keys are indistinguishable), only groups with equal leading digits can be out of order.
+ * One read finds the positions where the order descends, and the block in whose part such a group begins sorts it by
+ * insertion. Any other descent, in a group of more than GROUP keys or between groups, makes everything be sorted again.
  *
  * A block keeps its part of a tile in shared memory, with a margin on both sides that contains every group.  Other
  * blocks may sort groups in the margins meanwhile.  Keys move only within their groups, so leading digits stay in
- * place, and nothing else is read of keys in other blocks' groups.
- *
- * Bytes per item: a key, read, and little more.
+ * place, and nothing else is read of keys in other blocks' groups.  Bytes per item: a key, read, and little more.
  */
 #include "segments.cuh"
 
@@ -24,10 +21,7 @@
 
 static_assert(TABLES <= GS_SEG_LEADING_ITEMS * 4, "the tables lie where the keys go later");
 
-/*
- * Returns the low bits of a key that do not affect its bin, if its bucket is a part of its own: the bucket has about as
- * many keys as bins.
- */
+/* Returns a key's low bits below its bin, if its bucket is a part of its own, with about as many keys as bins. */
 static __device__ u32
 bin_shift(const gs_segments_work &w, const gs_radix_tile &tile, u32 code, u32 shift)
 {
@@ -119,8 +113,6 @@ gs_segments_leading(const gs_segments_found *known)
 	return 0;
 }
 
-/* ---------------------------------------------------------------- groups that are out of order */
-
 /* Sorts a group of n keys in shared memory and its values in device memory. */
 template <class K, class V>
 static __device__ void
@@ -158,10 +150,7 @@ struct ties_part
 	u32 from, upto, begin, end;
 };
 
-/*
- * Handles a descent at position i.  If it is the first one of a group that the block owns, returns the group's length
- * and start; otherwise 0.  again: the group is too long.
- */
+/* At a descent, the first of a group that the block owns, returns its length and start, else 0.  again: too long. */
 template <class CODE>
 static __device__ __forceinline__ u32
 group_of(const ties_part &p, u32 i, u32 shift, CODE code, u32 &start, u32 *again)

@@ -327,10 +327,7 @@ static __device__ __forceinline__ u64 code_of(const item12 &i) { return i.key();
 #define TINY_BLOCK 256						  /* segments per block, one per thread */
 #define TINY_ROOM  (TINY_BLOCK * GS_SEG_TINY) /* items that fit */
 
-/*
- * Sorts a thread's segment of at most K items.  If the block's keys are in shared memory, sorts there from `offset` on,
- * or writes origins if items have places; otherwise sorts in device memory.
- */
+/* Sorts a segment of at most K items, in shared memory from `offset` on (origins, if PLACES), else in device memory. */
 template <class T, class K, bool PLACES, int ITEMS>
 static __device__ __forceinline__ void
 sort_tiny(const gs_segments_args &a, u64 at, u32 n, bool staged, K *keys, u16 *origin, u32 offset)
@@ -359,10 +356,7 @@ sort_tiny(const gs_segments_args &a, u64 at, u32 n, bool staged, K *keys, u16 *o
 		}
 }
 
-/*
- * Sorts segments of at most GS_SEG_TINY items.  Longer ones between them, which are few if the block has room, are
- * copied too; they are sorted afterwards.
- */
+/* Sorts segments of at most GS_SEG_TINY items.  The few longer ones between them are copied, and sorted afterwards. */
 template <class T, class K, bool PLACES>
 static __global__ void __launch_bounds__(TINY_BLOCK) tiny_kernel(const __grid_constant__ gs_segments_args a)
 {

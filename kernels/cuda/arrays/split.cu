@@ -2,10 +2,9 @@
  * split.cu: k-way split by a label of one byte.
  *
  * It is k selections in one composite scan: a tile's state is k counts, and one look-back, with a thread per label,
- * finds the places of all of them.  A preceding histogram of the labels gives the starts of the groups.  Tiles have
- * 4096 items (2048 if shared memory is scarce).  Each warp takes 512 consecutive ones, 32 at a time; lanes with equal
- * labels find each other by ballots over the label's bits, and one counts for all.  Items are sorted by label in shared
- * memory, so that each group's part is written contiguously.
+ * finds the places of all of them.  A histogram of the labels gives the starts of the groups.  Each warp takes 512
+ * consecutive items, 32 at a time; lanes with equal labels find each other by ballots, and one counts for all.  Items
+ * are sorted by label in shared memory, so that each group's part is written contiguously.
  *
  * Bytes per item: two reads of the label, one read and one write of the item.  Source: the multi-scan of Merrill and
  * Grimshaw, 4.3; look-back as in lookback.cuh, one word per tile and label.
@@ -74,10 +73,7 @@ starts_kernel(const u64 *counts, u32 k, u64 *starts)
 	starts[k] = sum;
 }
 
-/*
- * Sums a published count over the preceding tiles and publishes the total.  word: of the tile; stride: words of a tile.
- * Reads two predecessors at a time.  recount(t), the fallback, computes tile t's count from the input.
- */
+/* Sums a count over preceding tiles, two at a time, and publishes the total in word; recount(t) is the fallback. */
 template <class RECOUNT>
 static __device__ __forceinline__ u64
 look_back_word(u64 *word, u32 stride, u32 tile, u64 count, const gs_sweep &sweep, RECOUNT recount)

@@ -1,6 +1,5 @@
 /*
- * topk.cu: the first k rows of an order without a full sort.  A random sample gives a threshold, and one read of the
- * columns lists the rows below it (README.md).  The call waits for the count and for the columns' statistics.
+ * topk.cu: the first k rows of an order: those below a sample's threshold (README.md).  Waits for statistics and count.
  */
 #include "sort_ops.cuh"
 #include "topk.cuh"

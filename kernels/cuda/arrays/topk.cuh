@@ -1,6 +1,5 @@
 /*
- * topk.cuh: kernels for the first k rows: the sample, the read that lists rows below a threshold, and the output of
- * listed rows and of those equal to the threshold.
+ * topk.cuh: kernels of the first k rows: the sample, the read by a threshold, the output of rows below and at it.
  */
 #ifndef GS_CUDA_ARRAYS_TOPK_CUH
 #define GS_CUDA_ARRAYS_TOPK_CUH
@@ -278,9 +277,7 @@ first_rows_kernel(const u32 *rows, const u32 *order, u32 n, u32 *out)
 		out[i] = rows == NULL ? order[i] : rows[order[i]];
 }
 
-/*
- * Exclusive prefix sums of the chunks' counts of equal rows, by one block, capped at the number wanted.
- */
+/* Exclusive prefix sums of the chunks' counts of equal rows, by one block, capped at the number wanted. */
 static __global__ void __launch_bounds__(1024) before_kernel(u32 *equal, u64 chunks, u64 wanted)
 {
 	__shared__ u32 sums[32];

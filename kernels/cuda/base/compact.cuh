@@ -80,10 +80,7 @@ warps_exclusive(const u32 *counts, u32 warp, u32 &total)
 	return __shfl_sync(GS_ALL_LANES, x - n, warp);
 }
 
-/*
- * Copies n items in order from shared to global memory, in whole 128-byte lines per warp.  Items narrower than a word
- * are combined to words that are aligned in global memory.
- */
+/* Copies n items in order from shared to global memory, in whole lines per warp, narrow ones as aligned words. */
 template <int BYTES, int THREADS>
 __device__ __forceinline__ void
 copy_out(u8 *to, const u8 *from, u32 n, u32 thread)

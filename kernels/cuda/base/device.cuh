@@ -64,61 +64,23 @@ lanes_below()
 
 /* ---------------------------------------------------------------- shuffles of any type */
 
-/* __shfl_up_sync of any type made of 32-bit words, by the whole warp, as the next three. */
-template <class T>
-__device__ __forceinline__ T
-shuffle_up(T x, int d)
-{
-	union { T t; u32 w[sizeof(T) / 4]; } v;
-
-	v.t = x;
-#pragma unroll
-	for (int i = 0; i < (int) (sizeof(T) / 4); i++)
-		v.w[i] = __shfl_up_sync(GS_ALL_LANES, v.w[i], d);
-	return v.t;
-}
-
-/* __shfl_down_sync. */
-template <class T>
-__device__ __forceinline__ T
-shuffle_down(T x, int d)
-{
-	union { T t; u32 w[sizeof(T) / 4]; } v;
-
-	v.t = x;
-#pragma unroll
-	for (int i = 0; i < (int) (sizeof(T) / 4); i++)
-		v.w[i] = __shfl_down_sync(GS_ALL_LANES, v.w[i], d);
-	return v.t;
-}
-
-/* __shfl_xor_sync. */
-template <class T>
-__device__ __forceinline__ T
-shuffle_xor(T x, int d)
-{
-	union { T t; u32 w[sizeof(T) / 4]; } v;
-
-	v.t = x;
-#pragma unroll
-	for (int i = 0; i < (int) (sizeof(T) / 4); i++)
-		v.w[i] = __shfl_xor_sync(GS_ALL_LANES, v.w[i], d);
-	return v.t;
-}
-
-/* __shfl_sync: broadcasts one lane's value. */
-template <class T>
-__device__ __forceinline__ T
-shuffle(T x, int lane)
-{
-	union { T t; u32 w[sizeof(T) / 4]; } v;
-
-	v.t = x;
-#pragma unroll
-	for (int i = 0; i < (int) (sizeof(T) / 4); i++)
-		v.w[i] = __shfl_sync(GS_ALL_LANES, v.w[i], lane);
-	return v.t;
-}
+/* Shuffles of any type made of 32-bit words, by the whole warp.  shuffle() broadcasts one lane's value. */
+#define GS_SHUFFLE(NAME, INTRINSIC, FROM)                                                                              \
+	template <class T>                                                                                                 \
+	__device__ __forceinline__ T                                                                                       \
+	NAME(T x, int FROM)                                                                                                \
+	{                                                                                                                  \
+		union { T t; u32 w[sizeof(T) / 4]; } v;                                                                        \
+                                                                                                                       \
+		v.t = x;                                                                                                       \
+		_Pragma("unroll") for (int i = 0; i < (int) (sizeof(T) / 4); i++)                                              \
+			v.w[i] = INTRINSIC(GS_ALL_LANES, v.w[i], FROM);                                                            \
+		return v.t;                                                                                                    \
+	}
+GS_SHUFFLE(shuffle_up, __shfl_up_sync, d)
+GS_SHUFFLE(shuffle_down, __shfl_down_sync, d)
+GS_SHUFFLE(shuffle_xor, __shfl_xor_sync, d)
+GS_SHUFFLE(shuffle, __shfl_sync, lane)
 
 /* Reductions over all lanes; a single instruction from sm_80 on. */
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
@@ -198,10 +160,7 @@ store_relaxed(u128 *p, u128 v)
 				 : "memory");
 }
 
-/*
- * ---------------------------------------------------------------- shared memory: asynchronous copies, bulk copies
- * (sm_90) and their barrier
- */
+/* ---------------------------------------------------------------- asynchronous and bulk copies, their barrier */
 
 /* A shared memory address for PTX. */
 __device__ __forceinline__ u32
@@ -210,10 +169,7 @@ shared_address(const void *p)
 	return (u32) __cvta_generic_to_shared(p);
 }
 
-/*
- * Starts an asynchronous copy of an item of 4, 8 or 16 bytes to shared memory.  copied() waits for the calling thread's
- * copies.
- */
+/* Starts an asynchronous copy of 4, 8 or 16 bytes to shared memory.  copied() waits for the thread's. */
 template <class T>
 __device__ __forceinline__ void
 copy_item_ahead(T *to, const T *from)
@@ -334,11 +290,7 @@ put_item(u32 (&w)[WORDS], int j, u64 x)
 	w[2 * j + 1] = (u32) (x >> 32);
 }
 
-/*
- * Loads a thread's words from shared memory, with the widest loads that the alignment allows.  off is uniform in the
- * block.  If possible, a thread's share of a tile is an odd number of 16-byte vectors, which avoids bank conflicts of
- * 16-byte loads.
- */
+/* Loads a thread's words from shared memory, as wide as aligned.  off is uniform.  Odd vectors avoid bank conflicts. */
 template <int WORDS>
 __device__ __forceinline__ void
 read_words(u32 (&w)[WORDS], const u8 *p, u32 off)

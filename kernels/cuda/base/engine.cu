@@ -96,9 +96,7 @@ cuda_alloc(gs_engine *engine, size_t bytes, void **block)
 	return cuda(engine)->unclean ? GS_DEVICE : gs_cuda_status(cudaMalloc(block, bytes == 0 ? 1 : bytes));
 }
 
-/*
- * Returns the bytes of a block, as the driver knows them; 0 if unknown.
- */
+/* Returns the bytes of a block, as the driver knows them; 0 if unknown. */
 static size_t
 block_bytes(void *block)
 {
@@ -119,9 +117,7 @@ block_bytes(void *block)
 	return ((range_function) function)(&base, &bytes, (u64) block) == 0 ? bytes : 0;
 }
 
-/*
- * Clears and frees a block, as gs_cuda_free_clean does.
- */
+/* Clears and frees a block, as gs_cuda_free_clean does. */
 static void
 cuda_free(gs_engine *engine, void *block)
 {
@@ -202,10 +198,7 @@ refuse(gs_status status, const char *format, ...)
 	return status;
 }
 
-/*
- * Finds the tuning row of the code that the driver has loaded, if any.  It must fit the device: code of sm_80 also
- * loads on sm_86, which has less shared memory.
- */
+/* Finds the tuning row of the loaded code, which must fit the device: sm_86 loads sm_80's, with less memory. */
 static gs_status
 find_tuning(gs_cuda_engine *e)
 {
@@ -244,9 +237,7 @@ prepare_device(gs_cuda_engine *e)
 	return gs_cuda_status(cudaMemsetAsync(e->watch, 0, sizeof(gs_watch), e->stream));
 }
 
-/*
- * Opens a device.  Everything that may fail without a usable device fails here.
- */
+/* Opens a device.  Everything that may fail without a usable device fails here. */
 extern "C" gs_status
 gs_cuda_open(int device, const gs_host *host, gs_engine **engine)
 {
@@ -286,9 +277,7 @@ gs_cuda_open(int device, const gs_host *host, gs_engine **engine)
 	return status;
 }
 
-/*
- * Returns how many blocks of a kernel the device holds at once.  Asks only once per kernel.
- */
+/* Returns how many blocks of a kernel the device holds at once.  Asks only once per kernel. */
 gs_status
 gs_cuda_blocks(gs_cuda_engine *e, const void *function, int threads, size_t shared, int *blocks)
 {
@@ -315,9 +304,7 @@ gs_cuda_blocks(gs_cuda_engine *e, const void *function, int threads, size_t shar
 	return GS_OK;
 }
 
-/*
- * Chooses grid and ring of a sweep, fills in the common arguments and resets the status words.
- */
+/* Chooses grid and ring of a sweep, fills in the common arguments and resets the status words. */
 gs_status
 gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_bytes, u64 tiles, const void *function,
 				const gs_shape &shape, size_t stage_bytes, size_t more_bytes, bool in_place, int *grid, size_t *shared)
@@ -354,8 +341,6 @@ gs_cuda_prepare(gs_cuda_engine *e, gs_sweep *sweep, void *temp, size_t word_byte
 	sweep->patience = in_place ? 0 : e->patience;
 	return gs_cuda_status(cudaMemsetAsync(temp, 0, gs_cuda_temp(tiles, word_bytes), e->stream));
 }
-
-/* ---------------------------------------------------------------- stall.h */
 
 extern "C" gs_status
 gs_cuda_stall(gs_engine *engine, const uint32_t *tiles, uint32_t ntiles, uint64_t patience)

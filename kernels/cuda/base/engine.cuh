@@ -46,10 +46,7 @@ void gs_sort_close(struct gs_cuda_engine *e);
 
 gs_status gs_cuda_status(cudaError_t error);
 
-/*
- * Device memory for work in the engine's stream, cleared before it is freed, since another user's job may get it next.
- * Comes from the device's pool if there is one, so neither call waits for the device.
- */
+/* Device memory for work in the stream, cleared before others get it.  From a pool, no call waits for the device. */
 gs_status gs_cuda_alloc_clean(gs_cuda_engine *engine, size_t bytes, void **block);
 void gs_cuda_free_clean(gs_cuda_engine *engine, void *block, size_t bytes);
 gs_status gs_cuda_blocks(gs_cuda_engine *engine, const void *function, int threads, size_t shared, int *blocks);
@@ -64,9 +61,7 @@ gs_cuda_shared(const gs_cuda_engine *engine)
 	return (size_t) engine->tuning->shared << 10;
 }
 
-/*
- * Blocks of a grid-stride loop: enough for n items, at most per_sm for each multiprocessor.
- */
+/* Blocks of a grid-stride loop: enough for n items, at most per_sm for each multiprocessor. */
 static inline u32
 gs_cuda_grid(const gs_cuda_engine *engine, u64 n, u64 each, u32 per_sm)
 {
@@ -97,9 +92,8 @@ gs_cuda_input(const void *array, u64 bytes)
 }
 
 /*
- * Resets the status words, which follow the ticket counter, and launches a persistent kernel.  ARGS begins with a
- * gs_sweep.  stage_bytes is the size of a ring stage, more_bytes all other shared memory.  (Overlapping the reset with
- * the launch by programmatic dependent launch made calls of few items two to three microseconds slower.)
+ * Resets the status words behind the ticket counter, and launches a persistent kernel.  ARGS begins with a gs_sweep.
+ * (Programmatic dependent launch made calls of few items two to three microseconds slower.)
  */
 template <class ARGS>
 gs_status

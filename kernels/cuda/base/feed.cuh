@@ -151,10 +151,7 @@ ring_init(gs_ring &ring, u32 warps)
 		ring.round[s] = 0;
 }
 
-/*
- * Announces a tile (or the end) in a stage, and the bytes of its bulk copies.  By the loader.  all: they cover the
- * tile, so the workers need not handle the ends of arrays.
- */
+/* Announces a tile (or the end) in a stage, and its bulk copies' bytes.  all: they cover the array's ends, too. */
 __device__ __forceinline__ void
 ring_announce(gs_ring &ring, int stage, u32 tile, u32 bytes, bool all)
 {
@@ -322,10 +319,7 @@ free_wait(gs_ring &ring, u32 n)
 #endif
 }
 
-/*
- * The loader: start(stage, tile) begins a tile's loads.  Takes each ticket an iteration ahead, so that nobody waits for
- * the counter.  With fewer tiles than all rings could hold, each block takes only its share, lest a few take all.
- */
+/* The loader: start(stage, tile) begins loads.  Takes tickets an iteration ahead, and of few tiles only its share. */
 template <int THREADS, class START>
 __device__ __forceinline__ void
 load_tiles(gs_ring &ring, const gs_sweep &sweep, START start)
@@ -360,10 +354,7 @@ load_tiles(gs_ring &ring, const gs_sweep &sweep, START start)
 	}
 }
 
-/*
- * The workers: take(iteration, tile, edges) reduces a tile, publishes its state and leaves it compacted, described by
- * PENDING; two iterations later write_out(n, pending) writes it.
- */
+/* The workers: take() reduces, publishes and compacts a tile, described by PENDING; write_out() writes it later. */
 template <int THREADS, class PENDING, class TAKE, class WRITE>
 __device__ __forceinline__ void
 work_tiles(gs_ring &ring, const gs_sweep &sweep, TAKE take, WRITE write_out)
@@ -397,9 +388,7 @@ work_tiles(gs_ring &ring, const gs_sweep &sweep, TAKE take, WRITE write_out)
 		write_out(iteration.n - 1, last);
 }
 
-/*
- * A look-back warp: calls find(n, tile) for every other tile of the block, which leaves the prefix for the workers.
- */
+/* A look-back warp: calls find(n, tile) for every other tile of the block, which leaves the prefix for the workers. */
 template <int THREADS, class FIND>
 __device__ __forceinline__ void
 find_prefixes(gs_ring &ring, FIND find)
@@ -415,10 +404,7 @@ find_prefixes(gs_ring &ring, FIND find)
 	}
 }
 
-/*
- * A kernel on the ring, with each warp in its role: block.start(stage, tile) in the loader, block.look_back_tiles() in
- * the look-back warps, block.take(iteration, tile, edges) and block.write(n, pending) in the workers.
- */
+/* A kernel on the ring, each warp in its role: block.start(), look_back_tiles(), or the workers' take() and write(). */
 template <class BLOCK, class PENDING>
 __device__ __forceinline__ void
 run_ring(BLOCK &block, gs_ring &ring, const gs_sweep &sweep)

@@ -425,9 +425,7 @@ publish_word(WORD *word, u32 tile, WORD count)
 	store_relaxed(word, status_word(tile == 0 ? GS_TOTAL : GS_PARTIAL, count));
 }
 
-/*
- * Neighbouring counts of a thread, or their status words, accessed together, so their flags agree.
- */
+/* Neighbouring counts of a thread, or their status words, accessed together, so their flags agree. */
 template <class WORD, int COUNT> struct alignas(sizeof(WORD) * COUNT) gs_counts
 {
 	WORD of[COUNT];
@@ -471,10 +469,9 @@ publish_words(WORD *words, u32 tile, const gs_counts<WORD, COUNT> &count)
 /*
  * Returns a published tile's exclusive prefix and publishes the inclusive one.  Called by a whole warp.
  *
- * The walk ends at a TOTAL, at the latest at `known`, this warp's previous tile, whose inclusive prefix is `total`;
- * both are updated.  light: the tile has little output.  reduce(t), the fallback, computes the state of tile t from the
- * input, by the whole warp, with the result in every lane.  (Moving the read of a window into a function, to share it
- * with reduce_fixed.cu, slowed sweeps by up to a fifth.)
+ * The walk ends at a TOTAL, at the latest at `known`, this warp's previous tile, with inclusive prefix `total`; both
+ * are updated.  light: little output.  reduce(t), the fallback, computes the state of tile t by the whole warp.
+ * (Reading a window in a function shared with reduce_fixed.cu slowed sweeps by up to a fifth.)
  */
 template <class STATE, class REDUCE>
 __device__ __forceinline__ STATE

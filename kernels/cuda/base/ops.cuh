@@ -1,7 +1,6 @@
 /*
  * ops.cuh: associative operations of scans and reductions.  Minimum and maximum of every type are the unsigned minimum
- * of order-preserving unsigned numbers (gs_mapping), complemented for the maximum, so two kernels serve twelve
- * combinations.
+ * of order-preserving numbers (gs_mapping), complemented for the maximum: two kernels for twelve combinations.
  */
 #ifndef GS_CUDA_BASE_OPS_CUH
 #define GS_CUDA_BASE_OPS_CUH
@@ -87,10 +86,7 @@ struct min_u64
 	static __device__ __forceinline__ u64 from_bits(u64 b) { return b; }
 };
 
-/*
- * Composition of maps x -> a x + b modulo 2^32, left one first.  Associative, but not commutative.  a is in the low
- * half, b in the high half.
- */
+/* Composition of maps x -> a x + b modulo 2^32, left one first, not commutative.  a: the low half, b: the high half. */
 struct affine
 {
 	typedef u64 value;

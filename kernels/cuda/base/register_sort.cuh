@@ -1,9 +1,8 @@
 /*
  * register_sort.cuh: odd-even transposition sort of a thread's words in registers, for words that are nearly sorted
- * (order/buckets.cuh, arrays/bucket_sort.cu).
- *
- * Words of 64 bits must be below the bits of the greatest finite double, GS_WINDOW_LAST, so that they can be compared
- * as doubles.  Devices with a double-precision unit compare those in one instruction, on an otherwise idle unit.
+ * (order/buckets.cuh, arrays/bucket_sort.cu).  Words of 64 bits must be below the bits of the greatest finite double,
+ * GS_WINDOW_LAST, so that they can be compared as doubles.  Devices with a double-precision unit compare those in one
+ * instruction, on an otherwise idle unit.
  */
 #ifndef GS_CUDA_BASE_REGISTER_SORT_CUH
 #define GS_CUDA_BASE_REGISTER_SORT_CUH
@@ -15,10 +14,7 @@
 
 #define GS_WINDOW_LAST 0x7fefffffffffffff
 
-/*
- * Sorts two words by a minimum and a maximum, which the compiler must not merge with comparisons made for other
- * purposes.
- */
+/* Sorts two words by minimum and maximum, which the compiler must not merge with other comparisons. */
 __device__ __forceinline__ void
 exchange(u32 &a, u32 &b, bool &moved)
 {
@@ -65,10 +61,7 @@ transpose(W (&x)[N], std::index_sequence<I...>)
 	return moved != 0;
 }
 
-/*
- * Both phases of an odd-even transposition.  Returns whether the second one moved anything; if not, all words are in
- * order.
- */
+/* Both phases of an odd-even transposition.  If the second moves nothing (false), all words are in order. */
 template <class W, int N>
 __device__ __forceinline__ bool
 transpose(W (&x)[N])

@@ -17,14 +17,10 @@ extern "C" {
  */
 gs_status gs_cuda_stall(gs_engine *engine, const uint32_t *tiles, uint32_t ntiles, uint64_t patience);
 
-/*
- * Counts since the engine was opened: tiles that others reduced, and stalled tiles that gave up.  Waits for the device.
- */
+/* Counts since the engine's opening: tiles that others reduced, and stalled ones that gave up.  Waits for the GPU. */
 gs_status gs_cuda_stall_counts(gs_engine *engine, uint32_t *fallbacks, uint32_t *timeouts);
 
-/*
- * Overrides the number of stages and the limit of blocks per multiprocessor; 0: as tuned.  For benchmarks.
- */
+/* Overrides the number of stages and the limit of blocks per multiprocessor; 0: as tuned.  For benchmarks. */
 void gs_cuda_force(gs_engine *engine, uint32_t stages, uint32_t blocks);
 
 /* The engine's stream (a cudaStream_t), for events of benchmarks. */

@@ -2,14 +2,13 @@
  * buckets.cu: row orders by leading digits, then buckets of some 1000 rows in shared memory (buckets.cuh).
  *
  * For n rows, log2(n) - 10 leading bits of the key make buckets that fit a block if keys are spread evenly: two digit
- * passes and a last step instead of four or more passes.  Whether they are is estimated from a sample of the rows
- * together with the statistics of the columns, so the host waits once.  The fullest of 512 cells shows how long buckets
- * may become; the fullest of up to 65536 cells whether some are much longer; and how often the previous row at a hash
- * of 10 more bits had equal bits, whether keys are clumped.
+ * passes and a last step instead of four or more passes.  That is estimated from a sample of the rows and the columns'
+ * statistics, so the host waits once.  The fullest of 512 cells shows how long buckets may become; the fullest of up to
+ * 65536 whether some are much longer; and how often the previous row at a hash of 10 more bits had equal bits, whether
+ * keys are clumped.
  *
- * If the estimate was too optimistic, the last step reports that, and the order is made again by all digits.  A key
- * that does not fit a word beside its row number is cut; the last step then lists groups of rows with equal words, and
- * each group is sorted by comparison.
+ * If the last step reports that the estimate was wrong, the order is made again by all digits.  A key that does not fit
+ * a word beside its row number is cut; groups of rows with equal words are then sorted by comparison.
  */
 #include "buckets.cuh"
 #include "fields.cuh"
@@ -32,10 +31,7 @@ cap_of(const gs_cuda_engine *e)
 
 /* ---------------------------------------------------------------- whether it pays */
 
-/*
- * Returns whether rows may be sorted this way.  0: no, 1: if it saves time; for tests, 2: whenever possible, 3: even if
- * the estimate advises against it.
- */
+/* Returns whether rows may be sorted so.  0: no, 1: if it saves time; tests, 2: if possible, 3: against advice. */
 u32
 gs_buckets_way(const gs_cuda_engine *e, u64 rows)
 {
@@ -59,10 +55,7 @@ struct estimate_args
 	u32 *cells, *fine; /* rows per leading bits; previous row at a hash of 10 more bits; initially zero */
 };
 
-/*
- * Returns the most rows of a sample expected in the fullest of 2^bits cells: twice the number for even keys, plus
- * random variation.
- */
+/* Returns the most sampled rows expected in the fullest of 2^bits cells: twice the even number, plus variation. */
 static __host__ __device__ __forceinline__ double
 crowd_limit(u32 samples, u32 bits)
 {
@@ -71,10 +64,7 @@ crowd_limit(u32 samples, u32 bits)
 	return mean + 6 * sqrt(mean) + 4;
 }
 
-/*
- * Sorts a sample of the rows into cells.  Every block makes the key's fields for itself, as the host does later.  A
- * thread that meets an overfull cell leaves: the answer is known, and further threads would wait for that cell.
- */
+/* Sorts a sample into cells, by fields that every block makes.  A thread that meets an overfull cell leaves. */
 static __global__ void __launch_bounds__(THREADS) estimate_kernel(const __grid_constant__ estimate_args a)
 {
 	__shared__ gs_dev_field fields[3 * GS_SMALL_COLUMNS];
@@ -153,10 +143,7 @@ gs_buckets_cells(const gs_cuda_engine *e, u32 ncolumns, u64 rows)
 	return ncolumns <= GS_SMALL_COLUMNS && gs_buckets_way(e, rows) != 0 ? 2 * sizeof(u32) << cell_bits(rows) : 0;
 }
 
-/*
- * Returns the sample size: large enough that a bucket too long for a block shows among cells of twice the even size, at
- * a hundredth of the sort's time.
- */
+/* Returns the sample size, at which too long a bucket shows among cells, at a hundredth of the sort's time. */
 static u32
 samples_of(u64 rows)
 {
@@ -189,10 +176,7 @@ gs_buckets_estimate(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/*
- * Returns the words that a block reads beyond its tile, from the estimated length of the longest bucket; 0 if all
- * digits should be sorted.
- */
+/* Returns the words to read beyond a tile, for the estimated longest bucket; 0 if all digits should be sorted. */
 u32
 gs_buckets_margin(const gs_cuda_engine *e, u64 rows, u32 lead, u32 way, const gs_spread *spread)
 {
@@ -284,10 +268,7 @@ gs_buckets_temp(const gs_cuda_plan *plan)
 			   : gs_round256((plan->rows / 16 + 1024) * sizeof(gs_buckets_group));
 }
 
-/*
- * Enqueues the last step, from words sorted by leading digits to the order of rows, in the passes' memory.  Sets
- * flags->wrong if it fails.
- */
+/* Enqueues the last step, from words to the order of rows, in the passes' memory.  Sets flags->wrong if it fails. */
 gs_status
 gs_buckets_run(gs_cuda_engine *e, const gs_cuda_plan *plan, const gs_radix_sort *sorted, void *temp, u32 *order)
 {

@@ -1,20 +1,17 @@
 /*
  * buckets.cuh: the last step of a sort by leading digits: sorts small buckets in shared memory.
  *
- * Words are distinct numbers in order of their leading bits; words with equal leading bits form a bucket.  A separate
- * kernel finds the tiles: each begins with the first bucket that starts at or behind a multiple of the tile size.  A
- * block distributes a tile's words over bins that divide the range of its buckets evenly, with about one word per bin,
- * so that little sorting is left: each thread sorts 16 neighbouring words in registers, then four on both sides of each
- * border between threads.
+ * Words are distinct numbers in order of their leading bits; words with equal ones form a bucket.  Each tile begins
+ * with the first bucket that starts at or behind a multiple of the tile size.  A block distributes its words over bins
+ * that divide the range evenly, so that little sorting is left: each thread sorts 16 neighbouring words in registers,
+ * then four on both sides of each border between threads.
  *
  * The result is verified completely: buckets do not decrease from tile to tile, no word lies outside its tile's
  * buckets, and within a tile each word has been compared with the next.  If that fails (a bucket is too long, bins are
  * crowded, the leading digits were not in order), `wrong` is set and the output is invalid.
  *
  * A word relative to the tile's first bucket can be compared as a double (base/register_sort.cuh).  Bytes per word: 8
- * read, plus the output.
- *
- * After Stehle and Jacobsen, A memory bandwidth-efficient hybrid radix sort on GPUs, arXiv:1611.01137.
+ * read, plus the output.  After Stehle and Jacobsen, arXiv:1611.01137.
  */
 #ifndef GS_CUDA_ORDER_BUCKETS_CUH
 #define GS_CUDA_ORDER_BUCKETS_CUH
@@ -116,10 +113,7 @@ struct buckets_shared
 		words = (u64 *) (told + 4);
 	}
 
-	/*
-	 * Applies a function to a thread's items of n, THREADS apart: to a group at once if all threads have it, otherwise
-	 * one by one.
-	 */
+	/* Applies a function to a thread's items of n, THREADS apart: to all of a full group, or one by one. */
 	template <class TOGETHER, class ONE>
 	static __device__ __forceinline__ void
 	each_group(u32 n, TOGETHER together, ONE one)
@@ -216,10 +210,7 @@ struct buckets_shared
 			mine[j] = x[j];
 	}
 
-	/*
-	 * Sorts four words on each side of the border behind the thread's window.  Returns whether they still descend
-	 * there.
-	 */
+	/* Sorts four words on each side of the border behind the thread's window.  Returns whether they descend. */
 	static __device__ __forceinline__ bool
 	border_falls(u64 *mine, u32 lanes)
 	{
@@ -238,10 +229,7 @@ struct buckets_shared
 		return x[0] < left || x[7] > right;
 	}
 
-	/*
-	 * Sorts windows, then words that cross their borders, until everything ascends.  Returns false if that takes too
-	 * long.
-	 */
+	/* Sorts windows, then words that cross their borders, until all ascend; false if that takes too long. */
 	__device__ __forceinline__ bool
 	order_words(u32 n) const
 	{
@@ -268,10 +256,7 @@ struct buckets_shared
 		}
 	}
 
-	/*
-	 * Lists groups of equal words by their first one.  alike: a bit per item of the thread that equals its successor.
-	 * begin: the tile's first word.
-	 */
+	/* Lists groups of equal words by their first.  alike: a bit per item equal to its successor; begin: first word. */
 	__device__ __forceinline__ void
 	list_groups(const gs_buckets_args &a, u32 thread, u32 n, u32 begin, u32 alike) const
 	{

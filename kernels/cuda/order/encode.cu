@@ -67,9 +67,7 @@ struct encode_args
 	encode_digits digits;
 };
 
-/*
- * Encodes keys of any fields, one row per thread.  Keeps few fields in shared memory, as every row reads all of them.
- */
+/* Encodes keys of any fields, one row per thread.  Few fields are in shared memory, as every row reads all of them. */
 static __global__ void __launch_bounds__(ENCODE_THREADS) encode_kernel(const __grid_constant__ encode_args a)
 {
 	__shared__ gs_dev_field fields[SHARED_FIELDS];
@@ -239,10 +237,7 @@ parts_of(const gs_cuda_plan *plan, u32 bits, encode_part *parts)
 	return left == 0 ? n : 0;
 }
 
-/*
- * Enqueues the encoding of the first bits of all keys.  counts: receives the digits of a sort that skips `skip` bits,
- * initially zero, or NULL.
- */
+/* Enqueues the encoding of keys' first bits.  counts: digits of a sort that skips `skip` bits, from zero, or NULL. */
 gs_status
 gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip, u64 *words, u32 *counts,
 				const u32 *gate)
@@ -273,10 +268,7 @@ gs_order_encode(gs_cuda_engine *e, const gs_cuda_plan *plan, u32 bits, u32 skip,
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/*
- * Merges what a thread has seen now into what it and all others have seen.  Returns true for both an ascent and a
- * descent.
- */
+/* Merges what a thread has seen now into what all have.  Returns true for both an ascent and a descent. */
 static __device__ __forceinline__ bool
 seen_both(u32 now, u32 &before, u32 *seen)
 {
@@ -288,10 +280,7 @@ seen_both(u32 now, u32 &before, u32 *seen)
 	return *(volatile u32 *) seen == (GS_SEEN_FALL | GS_SEEN_RISE);
 }
 
-/*
- * Checks the order of words.  Stops as soon as both an ascent and a descent are known, which is soon unless the words
- * are in order.
- */
+/* Checks the order of words, until both an ascent and a descent are known: soon, unless they are in order. */
 static __global__ void __launch_bounds__(ENCODE_THREADS) check_kernel(const u64 *words, u64 n, u32 *seen)
 {
 	const u64 stride = (u64) gridDim.x * ENCODE_THREADS * 4;

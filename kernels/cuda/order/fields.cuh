@@ -1,6 +1,5 @@
 /*
- * fields.cuh: derives the fields of a key from the statistics of its columns.  Runs on the host for most orders, in the
- * kernel for small ones.  The CPU engine makes equal fields (cpu/fields.c); both use common/key_fields.h.
+ * fields.cuh: a key's fields from its columns' statistics, as in cpu/fields.c; on the host, small orders in the kernel.
  */
 #ifndef GS_CUDA_ORDER_FIELDS_CUH
 #define GS_CUDA_ORDER_FIELDS_CUH
@@ -8,10 +7,7 @@
 #include "../../common/key_fields.h"
 #include "order.cuh"
 
-/*
- * Sets a field's base, shift and bits from the statistics of its values, whose minimum is min.  Returns the greatest
- * code.
- */
+/* Sets a field's base, shift and bits from its values' statistics, of minimum min.  Returns the greatest code. */
 GS_BOTH u64
 gs_field_range(gs_dev_field *f, const gs_key_stats *stats, u64 min)
 {
@@ -34,10 +30,7 @@ gs_field_nulls(gs_dev_field *f, const gs_column *column, u64 span)
 	return gs_null_fits(span);
 }
 
-/*
- * Makes the field of one half of a column.  The second statistics are those of the lower halves of 16-byte values.
- * Returns the greatest code.
- */
+/* Makes the field of half a column (second statistics: 16-byte values' lower halves).  Returns the greatest code. */
 GS_BOTH u64
 gs_value_field(gs_dev_field *f, const gs_column *column, const gs_key_stats *column_stats, int half)
 {

@@ -1,13 +1,11 @@
 /*
  * job.cu: jobs on a GPU.  Chunks are copied to device memory as they are added; the result is returned in pieces.  The
- * row order is made here, all other operations by kernels/job_work.c over the columns and the order on the device.
+ * row order is made here, all other operations by kernels/job_work.c over the columns and the order.
  *
- * The GPU's copy engine copies a chunk's arrays directly, fast if their memory is registered with CUDA; gs_job_add
- * waits for it, since the caller refills the chunk.  On the device columns are concatenated: values side by side, null
- * bits shifted, string offsets rebased.
+ * The GPU's copy engine copies a chunk's arrays, fast if their memory is registered with CUDA; gs_job_add waits for it.
+ * On the device columns are concatenated: values side by side, null bits shifted, string offsets rebased.
  *
- * The chunk may be in memory that another process can write to.  Its header is read once; offsets are checked in the
- * device's own copy.
+ * Another process may write to the chunk: its header is read once; offsets are checked in the device's own copy.
  */
 #include "../../emit.h"
 #include "../../rows.h"
@@ -183,10 +181,7 @@ append_nulls(cuda_job *job, job_column *column, const u64 *nulls, u32 rows)
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/*
- * Appends the chunk's strings.  Offsets have 32 bits, which limits a column's bytes.  used is read once, as the chunk
- * may change.
- */
+/* Appends the chunk's strings, limited by 32-bit offsets.  used is read once, as the chunk may change. */
 static gs_status
 append_strings(cuda_job *job, job_column *column, const gs_chunk *chunk, const gs_chunk_column *at, u32 rows)
 {

@@ -9,10 +9,7 @@
 /* Orders of at most this many rows run in one launch (order/small.cu) if they fit. */
 #define GS_SMALL_ROWS 65536
 
-/*
- * Returns the leading bits by which digit passes sort rows into buckets of some 1000 (order/buckets.cu); 0: that does
- * not pay.  way: see gs_buckets_way.
- */
+/* Returns the leading bits by which to sort rows into buckets (order/buckets.cu); 0: none.  way: gs_buckets_way. */
 __host__ __device__ static inline u32
 gs_buckets_lead(u32 bits, u64 n, u32 most, u32 way)
 {
@@ -32,8 +29,6 @@ gs_buckets_lead(u32 bits, u64 n, u32 most, u32 way)
 	return way >= 2 || all >= some + 2 || (all > some && widths[0] > GS_PLACE_BITS) ? lead : 0;
 }
 
-/* ---------------------------------------------------------------- fields of a key */
-
 enum gs_dev_kind
 {
 	GS_DEV_NULL,  /* one bit: is the column NULL? */
@@ -43,10 +38,7 @@ enum gs_dev_kind
 
 #define GS_POSITIONS 12 /* characters behind the common prefix with an alphabet each */
 
-/*
- * Characters in use, numbered in order; 0 is the end, where some string ends.  One alphabet per position, and one for
- * the rest.
- */
+/* Characters in use, numbered in order, 0 the end.  One alphabet per position, and one for the rest. */
 struct gs_dev_alphabet
 {
 	u32 bits;
@@ -101,9 +93,8 @@ struct gs_spread
 };
 
 /*
- * Returns how far to rotate the order.  Keys are values modulo a power of 2, whose minimum is min; the rows returned
- * come first by the key but belong last.  odd: values with the bit above the keys (position above; 64: none) set.  If
- * min lies in the odd one of two neighbouring multiples, the other values come first.
+ * Returns how far to rotate the order of values modulo a power of 2, of minimum min: the rows that come first but
+ * belong last.  odd: values with the bit above the keys set.  If min is among these, the other values come first.
  */
 GS_BOTH u32
 gs_rotation(u64 odd, u64 min, u32 above, u64 rows)

@@ -6,13 +6,12 @@
  * and estimates the range's bits, plus one if that costs no pass.  Only the leading digits are counted where those and
  * buckets suffice (buckets.cu).
  *
- * The minimum, from which keys should be counted, is not known either, so digits are those of the values modulo 2^bits.
- * In this order values of the next multiple of 2^bits come first though they belong last.  The order is rotated by
- * their number, which is counted as well (or by that of the others, if those have the odd multiple).  If the estimate
- * was too low, digits are counted again; if too high, with an equal number of passes, it does no harm.
+ * The minimum is not known either, so digits are those of the values modulo 2^bits.  In this order values of the next
+ * multiple of 2^bits come first though they belong last: the order is rotated by their number, which is counted as well
+ * (or by that of the others, if those have the odd multiple).  If the estimate was too low, digits are counted again.
  *
  * Bytes per row: the column's width and a bit.  Up to four 16-byte loads are in flight per thread.  Digits are counted
- * by atomics without result in shared memory, in as many copies as fit; the block then has a multiprocessor to itself.
+ * by atomics in shared memory, in as many copies as fit; the block then has a multiprocessor to itself.
  */
 #include "../radix/digit_counters.cuh"
 #include "key_stats.cuh"
@@ -149,9 +148,8 @@ template <class T> struct column_seen
 };
 
 /*
- * A thread's part of a column without NULLs, read 16 bytes at a time.  Counts digits, whose number is a compile-time
- * constant.  Checks the order until it has seen both an ascent and a descent, which takes a few vectors unless the
- * column is in order.
+ * A thread's part of a column without NULLs, 16 bytes at a time.  Counts DIGITS digits, and checks the order until it
+ * has seen both an ascent and a descent.
  */
 template <class T, u32 DIGITS> struct column_look
 {
@@ -480,10 +478,7 @@ look_at_16(gs_cuda_engine *e, stats_args a, u64 n)
 	return look_at<u64>(e, a, n);
 }
 
-/*
- * Enqueues the statistics of a column.  stats has two elements, the second for the low halves of GS_U128.  All memory
- * is zero initially.
- */
+/* Enqueues a column's statistics, in two zeroed elements, the second for the low halves of GS_U128. */
 gs_status
 gs_order_key_stats(gs_cuda_engine *e, const gs_column *column, u64 n, gs_key_stats *stats, u32 *counts,
 				   gs_dev_alphabet *alphabets, u32 *marks)

@@ -1,6 +1,5 @@
 /*
- * key_stats_strings.cu: statistics of a column of strings: lengths, NULLs, common prefix, order, and the characters at
- * each position behind the prefix.  Bytes per row: twice the string and its offset.
+ * key_stats_strings.cu: statistics of strings: lengths, NULLs, common prefix, order, and characters behind the prefix.
  */
 #include "order.cuh"
 
@@ -32,10 +31,7 @@ compare_strings(const u8 *s, u32 length_s, const u8 *t, u32 length_t)
 	return same < shorter ? (int) s[same] - (int) t[same] : (length_s > length_t) - (length_s < length_t);
 }
 
-/*
- * Finds the first non-NULL row, stored inverted since statistics start at zero.  The common prefix is computed against
- * its string.
- */
+/* Finds the first row not NULL, inverted as statistics start at zero.  The common prefix is against its string. */
 static __global__ void
 first_string_kernel(const __grid_constant__ string_stats_args a)
 {
@@ -127,9 +123,7 @@ static __global__ void __launch_bounds__(256) string_stats_kernel(const __grid_c
 	}
 }
 
-/*
- * Marks the characters at each of the first positions behind the prefix, and all others.  Strings may have any length.
- */
+/* Marks the characters at each of the first positions behind the prefix, and all others, of strings of any length. */
 static __global__ void __launch_bounds__(256) mark_kernel(const __grid_constant__ string_stats_args a)
 {
 	__shared__ u8 seen[(GS_POSITIONS + 1) * 256], ends[GS_POSITIONS + 1];
@@ -205,9 +199,7 @@ number_kernel(const __grid_constant__ string_stats_args a)
 	a.alphabets[p].bits = next > 1 ? 32 - __clz(next - 1) : 0;
 }
 
-/*
- * Enqueues the statistics of a column of strings.
- */
+/* Enqueues the statistics of a column of strings. */
 gs_status
 gs_order_key_stats_strings(gs_cuda_engine *e, const gs_column *column, u64 n, gs_key_stats *stats,
 						   gs_dev_alphabet *alphabets, u32 *marks)

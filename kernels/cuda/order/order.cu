@@ -75,9 +75,7 @@ modulo_fits(const gs_key_stats *stats, const gs_dev_field *f)
 	return stats->guess_bits >= f->bits && stats->guess_shift == f->shift;
 }
 
-/*
- * Makes t compute values modulo 2^bits, and returns how many rows come first in that order but belong last.
- */
+/* Makes t compute values modulo 2^bits, and returns how many rows come first in that order but belong last. */
 static u32
 modulo(const gs_key_stats *stats, u64 min, u64 rows, gs_transform *t)
 {
@@ -360,9 +358,7 @@ order_temp_bytes(const gs_plan *head)
 	return 2 * words_bytes(plan) + radix_bytes(plan) + (ties > groups ? ties : groups);
 }
 
-/*
- * Returns the digit passes of an order, by leading or by all digits, with memory at temp.
- */
+/* Returns the digit passes of an order, by leading or by all digits, with memory at temp. */
 static gs_radix_sort
 passes_of(const gs_cuda_plan *plan, bool buckets, u8 *temp, u32 *order)
 {
@@ -395,9 +391,7 @@ passes_of(const gs_cuda_plan *plan, bool buckets, u8 *temp, u32 *order)
 	return s;
 }
 
-/*
- * Sorts again, by all digits, if the check of buckets has failed.  The column is unchanged; words are encoded again.
- */
+/* Sorts again, by all digits, if the check of buckets has failed.  The column is unchanged; words are encoded again. */
 static gs_status
 sort_again(gs_cuda_engine *e, const gs_cuda_plan *plan, gs_radix_sort *s, const u32 *gate)
 {

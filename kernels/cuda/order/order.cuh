@@ -1,9 +1,7 @@
 /*
- * order.cuh: keys of rows on the device: codes of fields, steps, comparison.
- *
- * A key is a sequence of fields, most significant first; kernels/cpu/fields.c makes equal keys.  A step takes as many
- * bits as fit, from a place of the key on.  Its bits depend on the place alone, except that a step ends with a string
- * that may continue.  Rows that are equal in a step are at equal places behind it.
+ * order.cuh: keys of rows on the device: codes of fields, steps, comparison, as in kernels/cpu/fields.c.  A step takes
+ * as many bits as fit, from a place of the key on.  Its bits depend on the place alone, except that it ends with a
+ * string that may continue.  Rows that are equal in a step are at equal places behind it.
  */
 #ifndef GS_CUDA_ORDER_ORDER_CUH
 #define GS_CUDA_ORDER_ORDER_CUH
@@ -116,8 +114,6 @@ gs_status gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u
 
 #define GS_MARKS ((GS_POSITIONS + 1) * 256 + GS_POSITIONS + 1)
 
-/* ---------------------------------------------------------------- on the device */
-
 /* Loads up to eight bytes of a string, most significant first, padded with zeros.  Reads no byte behind the string. */
 __device__ __forceinline__ u64
 gs_load8(const u8 *s, u64 left)
@@ -222,10 +218,7 @@ gs_append(u64 word, u64 code, u32 bits)
 	return bits >= 64 ? code : word << bits | code;
 }
 
-/*
- * Returns up to room bits of a row's key from a place on, aligned at the top, and advances the place.  Characters are
- * taken up to one past the string's end.  A step ends behind a string that may continue in other rows.
- */
+/* Returns up to room bits of a row's key from a place on, at the top, and advances it.  A string may end a step. */
 __device__ __forceinline__ u64
 gs_step(const gs_dev_key &key, gs_dev_place &place, u32 room, u32 row)
 {

@@ -19,10 +19,7 @@
 #include "small_bins.cuh"
 #include "small_passes.cuh"
 
-/*
- * The keys of a thread's rows: number of bits and words, and first words.  The last one belongs to the row before the
- * first.
- */
+/* The keys of a thread's rows: bits, words, and first words, the last of which is the row's before the first. */
 template <int ITEMS> struct small_key
 {
 	u32 bits, words;
@@ -134,10 +131,7 @@ small_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)
 		small_words(k.word, m, first, a.n);
 }
 
-/*
- * Handles a single column of at most 8 bytes: computes statistics, then keys from the values still in registers,
- * without a list of fields or a second read.  Returns false for longer keys, with a NULL bit above 64 bits.
- */
+/* Makes statistics and keys of a column of at most 8 bytes in registers; false if a NULL bit makes keys longer. */
 template <int ITEMS>
 static __device__ __forceinline__ bool
 small_column_keys(const small_args &a, small_shared &m, u32 first, small_key<ITEMS> &k)
@@ -181,9 +175,7 @@ small_column_keys(const small_args &a, small_shared &m, u32 first, small_key<ITE
 
 /* ---------------------------------------------------------------- the kernel */
 
-/*
- * Puts the rows whose bins belong to the cluster into these.  place: from count_bins().  m.bins: from share_bins().
- */
+/* Puts the rows whose bins belong to the cluster into these.  place: from count_bins().  m.bins: from share_bins(). */
 template <int ITEMS>
 static __device__ __forceinline__ void
 fill_bins(const small_args &a, const small_shared &m, const small_key<ITEMS> &k, u32 shift, bool packed, u32 first,
@@ -211,10 +203,7 @@ fill_bins(const small_args &a, const small_shared &m, const small_key<ITEMS> &k,
 		}
 }
 
-/*
- * Sorts by bins.  Returns what was seen of the order; writes only if both an ascent and a descent were seen.  passes:
- * how often rows were moved.
- */
+/* Sorts by bins, if both an ascent and a descent were seen; returns what was.  passes: how often rows were moved. */
 template <int ITEMS>
 static __device__ __forceinline__ u32
 small_bins(const small_args &a, small_shared &m, const small_key<ITEMS> &k, u32 first, bool column, u32 &passes)
@@ -479,9 +468,7 @@ gs_small_temp(u64 rows)
 	return gs_round256(rows * sizeof(u64)) + gs_round256(rows * sizeof(u16));
 }
 
-/*
- * Enqueues the order.  Waits only if facts are wanted.
- */
+/* Enqueues the order.  Waits only if facts are wanted. */
 gs_status
 gs_small_run(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, void *temp, u32 *order,
 			 gs_order_facts *facts)

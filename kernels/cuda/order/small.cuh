@@ -1,6 +1,5 @@
 /*
- * small.cuh: shared by the files of small orders in one launch: memory, communication within a cluster, a thread's
- * rows, statistics, fields and words of the key.
+ * small.cuh: small orders' shared parts: memory, communication in a cluster, a thread's rows, statistics, key words.
  */
 #ifndef GS_CUDA_ORDER_SMALL_CUH
 #define GS_CUDA_ORDER_SMALL_CUH
@@ -202,10 +201,7 @@ put(u32 at, u16 x)
 
 /* ---------------------------------------------------------------- rows */
 
-/*
- * Row i of a thread.  Its ITEMS rows are 32 apart, those of a warp's lanes adjacent; one more is the row before the
- * first.  Beyond the end it is the last row.
- */
+/* Row i of a thread's, 32 apart, or the one before the first.  Lanes' are adjacent.  Beyond the end: the last row. */
 template <int ITEMS>
 static __device__ __forceinline__ u32
 row_of(u32 first, int i, u32 n)
@@ -405,10 +401,7 @@ small_word(const small_shared &m, u32 row, u32 word)
 	return gs_step(gs_dev_key{m.fields, m.nfields}, place, min(64u, m.bits - word * 64), row);
 }
 
-/*
- * Computes the first words of keys, for a thread's rows and the row before them, field by field, so that all rows are
- * read at once.
- */
+/* Computes the first words of the keys of a thread's rows and the one before, by field, all reads at once. */
 template <int N>
 static __device__ __forceinline__ void
 small_words(u64 (&word)[N], const small_shared &m, u32 first, u32 n)

@@ -1,6 +1,5 @@
 /*
- * small_bins.cuh: bins of a small order: counts rows by leading bits, finds where bins begin, and ranks rows within a
- * bin.
+ * small_bins.cuh: bins of a small order: rows counted by leading bits, the bins' begins, ranks within a bin.
  */
 #ifndef GS_CUDA_ORDER_SMALL_BINS_CUH
 #define GS_CUDA_ORDER_SMALL_BINS_CUH
@@ -14,8 +13,6 @@ places_of(int items)
 	return items > MOST_CLUSTERS ? items / MOST_CLUSTERS : 1;
 }
 
-/* ---------------------------------------------------------------- counts */
-
 /* Returns one of two counts that share a word. */
 static __device__ __forceinline__ u32
 half_of(u32 word, u32 bin)
@@ -24,9 +21,8 @@ half_of(u32 word, u32 bin)
 }
 
 /*
- * Counts a thread's rows by bins, in the block.  half_of(place[i]) is the number of earlier rows in the bin.  Rows
- * beyond the end add zero, each lane to a word of its own: atomics on one word would wait for each other, and so would
- * branches.
+ * Counts a thread's rows by bins, in the block.  half_of(place[i]): earlier rows in the bin.  Rows beyond the end add
+ * zero, each lane to a word of its own: atomics on one word would wait, as would branches.
  */
 template <int ITEMS>
 static __device__ __forceinline__ void
@@ -42,10 +38,7 @@ count_bins(small_shared &m, const u64 *word, u32 shift, u32 first, u32 n, u32 (&
 	}
 }
 
-/*
- * Adds the block's counts to its cluster's and replaces them by those before it.  A thread's atomics are in flight
- * together.
- */
+/* Adds the block's counts to its cluster's, and replaces them by those before.  A thread's atomics fly together. */
 static __device__ __forceinline__ void
 share_bins(small_shared &m, u32 *bins)
 {
@@ -125,8 +118,6 @@ begin_bins(small_shared &m, uint4 counts, u32 n, u32 from, u32 to)
 	return full;
 }
 
-/* ---------------------------------------------------------------- ranks */
-
 /* Loads the words of places [begin, end) into the window, which starts at place zero. */
 static __device__ __forceinline__ void
 read_window(const small_args &a, small_shared &m, u32 zero, u32 begin, u32 end, bool packed)
@@ -182,9 +173,8 @@ rank_word(const small_shared &m, u32 begin, u32 end, u64 word)
 }
 
 /*
- * Ranks the row at a place of the window within [begin, end), where words may be equal.  Then further words of the key,
- * if there are any, and row numbers decide, in a separate loop: each lane finds its next equal word, then lanes read
- * columns together.  The row number itself is not loaded, as most rows need none.
+ * Ranks the row at a place of the window within [begin, end).  Where words are equal, further words of the key and row
+ * numbers decide, in a separate loop: each lane finds its next equal word, then lanes read columns together.
  */
 static __device__ __forceinline__ u32
 rank_row(const small_shared &m, u32 begin, u32 end, u32 at, bool more)
@@ -211,10 +201,7 @@ rank_row(const small_shared &m, u32 begin, u32 end, u32 at, bool more)
 	return rank;
 }
 
-/*
- * Ranks the rows of a block's places within their bins and writes the order.  shift: from a word to its bin.  more:
- * keys have further words.
- */
+/* Ranks a block's rows in their bins and writes the order.  shift: from word to bin.  more: keys have more words. */
 template <int ITEMS>
 static __device__ __forceinline__ void
 rank_bins(const small_args &a, small_shared &m, u32 shift, bool packed, bool more)

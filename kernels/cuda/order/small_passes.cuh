@@ -2,13 +2,11 @@
  * small_passes.cuh: digit passes within a cluster, for small orders whose keys crowd in bins, and for devices without
  * clusters.
  *
- * The rows are in the shared memory of up to 16 blocks, in the order so far, SHARE per block.  Every block loads its
- * rows into registers, counts the digit per warp by ballots, broadcasts its count of each digit, and writes rows to
- * their places in whichever block; the last pass writes row numbers.  Keys of more than 64 bits are sorted 64 bits at a
- * time, last ones first.
+ * The rows are in the shared memory of up to 16 blocks, SHARE per block.  Every block loads its rows into registers,
+ * counts the digit per warp by ballots, broadcasts its counts, and writes rows to their places in whichever block; the
+ * last pass writes row numbers.  Keys of more than 64 bits are sorted 64 bits at a time, last ones first.
  *
- * After Merrill and Grimshaw, High Performance and Scalable Radix Sorting, PPL 2011, section 5; across a cluster
- * instead of a block.
+ * After Merrill and Grimshaw, High Performance and Scalable Radix Sorting, PPL 2011, section 5.
  */
 #ifndef GS_CUDA_ORDER_SMALL_PASSES_CUH
 #define GS_CUDA_ORDER_SMALL_PASSES_CUH
@@ -48,10 +46,7 @@ rank_in_warp(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask)
 	}
 }
 
-/*
- * Sums counters over the block's warps, replaces each by the sum of those before it, and broadcasts the block's counts.
- * Two counts of at most 8192 are added together.
- */
+/* Sums counters over warps, replaces each by those before it, broadcasts sums.  Two, up to 8192, are added at once. */
 static __device__ __forceinline__ void
 sum_warps(small_shared &m, u32 mask, u32 blocks, u32 self)
 {
@@ -86,10 +81,7 @@ sum_warps(small_shared &m, u32 mask, u32 blocks, u32 self)
 	}
 }
 
-/*
- * Ranks one digit of all rows in the cluster: rank[i] becomes a row's place among all rows.  Returns what all blocks
- * have written to m.seen.
- */
+/* Ranks one digit of all rows in the cluster, in rank[i].  Returns what all blocks have written to m.seen. */
 template <int ITEMS>
 static __device__ __forceinline__ u32
 rank_digit(small_shared &m, small_items<ITEMS> &s, u32 shift, u32 mask, u32 blocks, u32 self)
@@ -166,10 +158,7 @@ template <int ITEMS> struct small_memory
 	}
 };
 
-/*
- * Loads word w of the thread's rows, in the order so far.  Places beyond the last row get the greatest value, so they
- * stay last.  see: records in m.seen whether the rows are in order.
- */
+/* Loads word w of a thread's rows in order so far, the greatest beyond the last.  see: notes in m.seen if in order. */
 template <int ITEMS>
 static __device__ __forceinline__ void
 take_words(const small_args &a, small_shared &m, const small_memory<ITEMS> &at, u32 w, bool see, small_items<ITEMS> &s)
@@ -199,10 +188,7 @@ take_words(const small_args &a, small_shared &m, const small_memory<ITEMS> &at, 
 	}
 }
 
-/*
- * Sorts by digit passes and writes the order, in one cluster.  may_see: stops early if the rows are in order.  Returns
- * what was seen of the order.
- */
+/* Sorts by digit passes, in one cluster, unless in order (may_see).  Returns what was seen of the order. */
 template <int ITEMS>
 static __device__ __noinline__ u32
 small_passes(const small_args &a, small_shared &m, u32 blocks, bool may_see, u32 &passes)

@@ -1,14 +1,13 @@
 /*
  * ties.cu: orders rows that tie in the bits sorted so far.
  *
- * The sorted words have bits of the key above a number that identifies the row.  Every row looks at its neighbours.  A
- * row without ties goes to its place.  Small groups are sorted by comparing the rest of their keys: each row counts
- * those before it.  Rows of larger groups are compacted (row, position, group) and sorted by (group, next bits of the
- * key), repeatedly, until no group is large or the keys have ended.  Before each round, strings advance past the common
- * prefix of their group.
+ * The sorted words have bits of the key above a number that identifies the row.  A row without ties goes to its place.
+ * Small groups are sorted by comparing the rest of their keys: each row counts those before it.  Rows of larger groups
+ * are compacted (row, position, group) and sorted by (group, next bits of the key), repeatedly, until no group is large
+ * or the keys have ended.  Before each round, strings advance past the common prefix of their group.
  *
  * Bytes per row: 8 read, 4 written; per tied row and round about 40, its key, and the passes over its word.  Source:
- * the CPU engine's refine.c; prefix words and tie segments after the string sorts in doc/kernels.md.
+ * cpu/refine.c; prefix words and tie segments after the string sorts in doc/kernels.md.
  */
 #include "ties.cuh"
 
@@ -96,10 +95,7 @@ place_groups(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, gs_order
 	return get_flags(e, plan->flags, flags);
 }
 
-/*
- * Makes words of group, next bits of the key (as many as fit) and list position, for m rows of g groups, and sorts
- * them.
- */
+/* Makes and sorts words of group, next bits of the key and list position, for m rows of g groups. */
 static gs_status
 sort_next_bits(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, u32 m, u32 g, gs_radix_sort *s)
 {
@@ -128,9 +124,7 @@ sort_next_bits(gs_cuda_engine *e, const gs_cuda_plan *plan, ties_args *a, u32 m,
 	return gs_radix_run(e, s);
 }
 
-/*
- * Writes the order of rows with sorted words.  other is as large as words; radix is memory for gs_radix_run.
- */
+/* Writes the order of rows with sorted words.  other is as large as words; radix is memory for gs_radix_run. */
 gs_status
 gs_ties_run(gs_cuda_engine *e, const gs_cuda_plan *plan, u64 *words, u64 *other, void *temp, void *radix, u32 *order,
 			u32 *rounds)

@@ -1,6 +1,5 @@
 /*
- * ties.cuh: kernels for tied rows: detection, small groups by comparison, lists of large ones for the next round.
- * ties.cu has the sequence.
+ * ties.cuh: kernels for tied rows: detection, small groups by comparison, lists of large ones (ties.cu).
  */
 #ifndef GS_CUDA_ORDER_TIES_CUH
 #define GS_CUDA_ORDER_TIES_CUH
@@ -38,10 +37,7 @@ struct ties_args
 	u32 *common, *differ; /* per group */
 };
 
-/*
- * A tied row: where its key continues, and the extent of its group around slot i.  look_around tells whether there is
- * anything to do.
- */
+/* A tied row: where its key continues, its group around slot i.  look_around tells whether there is work. */
 struct tie
 {
 	u32 row;
@@ -66,10 +62,7 @@ alike(const ties_args &a, u64 i, u64 key)
 	return a.words[i] >> a.low == key;
 }
 
-/*
- * Examines a row's neighbours: the extent of its group, and whether the group is large, which one look SMALL_GROUP away
- * on each side shows.
- */
+/* Examines neighbours: the group's extent, and whether it is large, by one look SMALL_GROUP away on each side. */
 static __device__ __forceinline__ tie
 look_around(const ties_args &a, u64 i)
 {
@@ -184,10 +177,7 @@ place_pairs(const ties_args &a, u64 base, const tie_pairs &t)
 	return equal;
 }
 
-/*
- * Sends rows without ties to their places.  Lists the others in any order: handling them takes long, and a few threads
- * would keep their blocks waiting.
- */
+/* Sends rows without ties to their places, lists the others, lest few threads keep their blocks waiting. */
 static __global__ void __launch_bounds__(TIE_THREADS) place_kernel(const __grid_constant__ ties_args a)
 {
 	__shared__ u32 found, first;
@@ -378,10 +368,7 @@ struct tie_strings
 	bool more; /* not compared to the end */
 };
 
-/*
- * Compares the strings of list entries i - 1 and i of m, if they are of one group.  One thread compares a limited
- * number of bytes.
- */
+/* Compares some bytes of the strings of list entries i - 1 and i of m, if they are of one group. */
 static __device__ __forceinline__ tie_strings
 compare_begins(const ties_args &a, u64 i, u32 m)
 {

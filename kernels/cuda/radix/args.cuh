@@ -19,10 +19,7 @@
 
 #define GS_KEY_BITS 8 /* limit for a digit of keys; row orders have wider ones */
 
-/*
- * Turns a column's integer into a key: ((x ^ mask) + plus & keep) >> shift, in the column's width.  mask inverts the
- * sign, and all bits if descending.  Floats are encoded beforehand.
- */
+/* Turns a column's integer to a key: ((x ^ mask) + plus & keep) >> shift, in its width.  Floats are encoded before. */
 struct gs_transform
 {
 	u64 mask, plus, keep;
@@ -78,10 +75,7 @@ struct gs_radix_args
 	u32 stride;
 };
 
-/*
- * Turns a column's value into a key: order-preserving, relative to the minimum, modulo 2^bits, without constant low
- * bits.
- */
+/* Turns a column's value into a key: in order, from the minimum, modulo 2^bits, without constant low bits. */
 __device__ __forceinline__ u64
 key_of_value(u64 x, const gs_transform &t)
 {

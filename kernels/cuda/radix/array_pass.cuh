@@ -1,7 +1,6 @@
 /*
- * array_pass.cuh: one digit pass over keys, optionally with values, or over separately sorted segments of them.
- * README.md describes its steps and the papers behind them; args.cuh describes values and segments.  Bytes per item:
- * key and value, read and written.
+ * array_pass.cuh: one digit pass over keys, optionally with values, or over segments (args.cuh).  README.md describes
+ * its steps and the papers behind them.  Bytes per item: key and value, read and written.
  */
 #ifndef GS_CUDA_RADIX_ARRAY_PASS_CUH
 #define GS_CUDA_RADIX_ARRAY_PASS_CUH
@@ -9,10 +8,7 @@
 #include "block.cuh"
 #include "radix.cuh"
 
-/*
- * A block's tile during a pass, and the steps specific to keys.  VALUE: bytes of a value, or 0.  FLOATS: bytes of a
- * float key, or 0.  SEGMENTS: tiles are listed in the table.
- */
+/* A block's tile in a pass over keys.  VALUE, FLOATS: a value's, a float key's bytes, or 0.  SEGMENTS: of a table. */
 template <gs_radix_io IN, gs_radix_io OUT, int VALUE, int FLOATS, bool SEGMENTS>
 struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 {
@@ -143,10 +139,7 @@ struct array_tile : radix_block<radix_traits<GS_KEY_BITS, IN, VALUE>>
 		return x;
 	}
 
-	/*
-	 * Loads the thread's items of a tile.  For a partial tile, first fills all with the last key, then loads those that
-	 * exist; selecting per item costs registers that whole tiles need.
-	 */
+	/* Loads a tile's items.  Fills a partial one with the last key first: a choice per item costs registers. */
 	__device__ __forceinline__ void
 	load(word (&k)[ITEMS], u32 tile) const
 	{
@@ -415,12 +408,41 @@ array_pass(const __grid_constant__ gs_radix_args a)
 }
 
 /* A pass over keys or segments, over any number of tiles.  inst/ lists the instances. */
-template <gs_radix_io IN, gs_radix_io OUT, int VALUE = 0, int FLOATS = 0, bool SEGMENTS = false>
+template <gs_radix_io IN, gs_radix_io OUT, int VALUE, int FLOATS, bool SEGMENTS>
 static gs_status
 launch_array(gs_cuda_engine *e, gs_radix_args &a)
 {
 	return gs_radix_launch(e, gs_radix_shape_of(*e->tuning, GS_KEY_BITS, IN, VALUE),
 						   array_pass<IN, OUT, VALUE, FLOATS, SEGMENTS>, a);
+}
+
+/* Keys alone, or with values of 4 or 8 bytes.  4-byte keys with 4-byte values are pairs. */
+template <bool FLOATS, bool SEGMENTS>
+static gs_status
+launch_keys(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a)
+{
+	constexpr int FLOATS4 = FLOATS ? 4 : 0, FLOATS8 = FLOATS ? 8 : 0;
+
+	if (key_bytes == 4)
+		return value_width == 8 ? launch_array<GS_KEYS4, GS_KEYS4, 8, FLOATS4, SEGMENTS>(e, a)
+								: launch_array<GS_KEYS4, GS_KEYS4, 0, FLOATS4, SEGMENTS>(e, a);
+	return value_width == 4	  ? launch_array<GS_KEYS8, GS_KEYS8, 4, FLOATS8, SEGMENTS>(e, a)
+		   : value_width == 8 ? launch_array<GS_KEYS8, GS_KEYS8, 8, FLOATS8, SEGMENTS>(e, a)
+							  : launch_array<GS_KEYS8, GS_KEYS8, 0, FLOATS8, SEGMENTS>(e, a);
+}
+
+/* Pairs: two arrays in the first pass, words in between, two arrays in the last. */
+template <bool FLOATS, bool SEGMENTS>
+static gs_status
+launch_pairs(gs_cuda_engine *e, bool first, bool last, gs_radix_args &a)
+{
+	constexpr int FLOATS4 = FLOATS ? 4 : 0;
+
+	if (first)
+		return last ? launch_array<GS_PAIRS4, GS_PAIRS4, 0, FLOATS4, SEGMENTS>(e, a)
+					: launch_array<GS_PAIRS4, GS_KEYS8, 0, FLOATS4, SEGMENTS>(e, a);
+	return last ? launch_array<GS_KEYS8, GS_PAIRS4, 0, FLOATS4, SEGMENTS>(e, a)
+				: launch_array<GS_KEYS8, GS_KEYS8, 0, FLOATS4, SEGMENTS>(e, a);
 }
 
 #endif

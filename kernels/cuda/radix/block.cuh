@@ -1,9 +1,7 @@
 /*
- * block.cuh: the block of a digit pass: its shared memory, and the steps common to passes over row orders
- * (order_pass.cuh) and over arrays (array_pass.cuh).
- *
- * A thread owns one digit, or two neighbouring ones if there are more digits than threads: its bins.  Groups of threads
- * each sum the counters of some warps; the first group then sums the groups.
+ * block.cuh: the block of a digit pass: its shared memory, and the steps common to order_pass.cuh and array_pass.cuh.
+ * A thread owns one digit, or two neighbouring ones: its bins.  Groups of threads each sum the counters of some warps;
+ * the first group then sums the groups.
  */
 #ifndef GS_CUDA_RADIX_BLOCK_CUH
 #define GS_CUDA_RADIX_BLOCK_CUH
@@ -145,10 +143,7 @@ template <class P> struct radix_block
 
 	/* ------------------------------------------------------------ steps */
 
-	/*
-	 * Sets where each digit begins in the output: from the counts over all words, or from an earlier launch of the
-	 * pass.
-	 */
+	/* Sets where each digit begins in the output: from counts over all words, or an earlier launch. */
 	template <class COUNT>
 	__device__ __forceinline__ void
 	begin_digits(const gs_radix_args &a, COUNT count_of) const
@@ -214,10 +209,7 @@ template <class P> struct radix_block
 		return count;
 	}
 
-	/*
-	 * Turns counters into places in the tile: of the next word of this warp with this digit.  Returns the places of the
-	 * thread's digits.
-	 */
+	/* Turns counters into a warp's places in the tile, by digit.  Returns those of the thread's digits. */
 	__device__ __forceinline__ bins
 	counters_to_places(const bins &count) const
 	{
@@ -249,9 +241,7 @@ template <class P> struct radix_block
 		return start;
 	}
 
-	/*
-	 * Returns the place in the tile of the lane's word of this digit, behind those of earlier warps, items and lanes.
-	 */
+	/* Returns the place in the tile of a lane's word of this digit, behind those of earlier warps, items and lanes. */
 	__device__ __forceinline__ u32
 	rank(u32 digit) const
 	{
@@ -265,10 +255,7 @@ template <class P> struct radix_block
 		return place + below;
 	}
 
-	/*
-	 * Sums the thread's digits over the tiles up to number t by decoupled look-back, two tiles at a time.  sum: what is
-	 * known already.  status: of the first tile.  Counts a tile that makes no progress itself, by count_tile(t, sum).
-	 */
+	/* Adds the thread's digits over tiles up to t to sum by look-back, two at a time.  count_tile(t, sum): fallback. */
 	template <class COUNT>
 	__device__ __forceinline__ bins
 	look_back(const gs_sweep &sweep, const u32 *status, i32 t, bins sum, COUNT count_tile) const

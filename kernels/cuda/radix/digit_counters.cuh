@@ -1,7 +1,6 @@
 /*
- * digit_counters.cuh: digit counters in shared memory, in several adjacent copies.  A lane adds to the copy with its
- * number, modulo the number of copies, a power of 2.  With 32 copies the digits of a warp never conflict in a bank,
- * whether equal or not; fewer take less room.  The copies are summed at the end.
+ * digit_counters.cuh: digit counters in shared memory, in several adjacent copies, by lane modulo their number, a power
+ * of 2.  With 32 copies the digits of a warp never conflict in a bank.  Copies are summed at the end.
  */
 #ifndef GS_CUDA_RADIX_DIGIT_COUNTERS_CUH
 #define GS_CUDA_RADIX_DIGIT_COUNTERS_CUH

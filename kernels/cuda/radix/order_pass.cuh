@@ -1,7 +1,6 @@
 /*
- * order_pass.cuh: one digit pass over a row order.  Reads a column, of which it makes words, or words; writes words, or
- * only row numbers.  README.md describes its steps and the papers behind them.  Bytes per row: 8 read and 8 written;
- * pass 1 reads the column's width; a last pass writes 4.
+ * order_pass.cuh: one digit pass over a row order, from a column or words to words or row numbers (README.md).  Bytes
+ * per row: 8 read and 8 written; pass 1 reads the column's width; a last pass writes 4.
  */
 #ifndef GS_CUDA_RADIX_ORDER_PASS_CUH
 #define GS_CUDA_RADIX_ORDER_PASS_CUH

@@ -1,15 +1,11 @@
 /*
- * radix.cu: a radix sort as a sequence of passes: chooses digits, kernels and buffers.
- *
- * Digits have at most 9 bits, or 10 if that saves a pass, and are as even as possible.  Pass 1 reads the column or the
- * words.  Digits are counted where the keys are first read, with the statistics or during encoding; otherwise by a read
+ * radix.cu: a radix sort as a sequence of passes: chooses digits, kernels and buffers.  Digits have at most 9 bits, or
+ * 10 if that saves a pass, and are as even as possible.  They are counted where the keys are first read, or by a read
  * of their own.  Passes before the last alternate between two buffers.
  */
 #include "radix.cuh"
 
 #include <cstring>
-
-/* ---------------------------------------------------------------- passes */
 
 /* Returns the widest digits of row orders for which this device has kernels. */
 u32
@@ -75,10 +71,7 @@ gs_radix_clear(gs_cuda_engine *e, void *p, size_t bytes, const u32 *gate, u32 ga
 	return gs_cuda_status(cudaGetLastError());
 }
 
-/*
- * Launches one pass.  Splits it where the count bits of status words would overflow.  Segments are shorter than that;
- * their tiles are listed.
- */
+/* Launches one pass, split where status words' count bits would overflow.  Segments are shorter, and in a table. */
 gs_status
 gs_radix_launch(gs_cuda_engine *e, const gs_radix_shape &shape, void (*kernel)(const gs_radix_args), gs_radix_args &a)
 {
@@ -152,9 +145,7 @@ prepare(gs_cuda_engine *e, const gs_radix_sort *s, const u32 *widths, u32 digits
 	return gs_radix_count(e, s->from, c);
 }
 
-/*
- * Enqueues a sort, without waiting.
- */
+/* Enqueues a sort, without waiting. */
 gs_status
 gs_radix_run(gs_cuda_engine *e, gs_radix_sort *s)
 {

@@ -8,10 +8,7 @@
 #include "sort_state.cuh"
 #include "args.cuh"
 
-/*
- * Maps a key to an order-preserving unsigned number.  of: whether keys are floats, and the mask to apply after
- * float_order().
- */
+/* Maps a key to an unsigned number in order.  of: whether keys are floats, and the mask after float_order(). */
 template <class T, class OF>
 __device__ __forceinline__ T
 gs_key_code(T x, const OF &of)
@@ -44,10 +41,7 @@ struct gs_radix_sort
 	u32 passes;			 /* out */
 };
 
-/*
- * Splits a key into digits of at most `most` bits, widest first, and returns their number.  Digits have more than
- * GS_PLACE_BITS only if that saves one.
- */
+/* Splits a key into digits of up to `most` bits, above GS_PLACE_BITS to save one, widest first; returns how many. */
 __host__ __device__ static inline u32
 gs_radix_digits(u32 bits, u32 most, u32 *widths)
 {

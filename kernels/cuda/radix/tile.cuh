@@ -1,6 +1,5 @@
 /*
- * tile.cuh: operations on tiles, for digit passes and others: ranks among lanes, values that bypass registers, aligned
- * writes of runs.
+ * tile.cuh: operations on tiles: ranks among lanes, values that bypass registers, aligned writes of runs.
  */
 #ifndef GS_CUDA_RADIX_TILE_CUH
 #define GS_CUDA_RADIX_TILE_CUH
@@ -44,9 +43,7 @@ warp_inclusive(T x)
 	return x;
 }
 
-/*
- * Exclusive prefix sum over a block's threads, through one number per warp in shared memory.  Contains one barrier.
- */
+/* Exclusive prefix sum over a block's threads, through one number per warp in shared memory.  Contains one barrier. */
 template <int WARPS, class T>
 __device__ __forceinline__ T
 block_exclusive(T x, T *sums)
@@ -93,9 +90,8 @@ write_runs(const u64 *words, u64 *out, const u32 *starts, const u32 *place, u32 
 }
 
 /*
- * Starts to copy a tile's values to shared memory, bypassing registers: whole tiles by a bulk copy if device and
- * alignment allow it (bulk), otherwise item by item.  By all threads, after a barrier.  at: the thread's first item;
- * its items are 32 apart.
+ * Starts to copy a tile's values to shared memory, in bulk if allowed, or by item.  By all threads, after a
+ * barrier.  at: the thread's first item; its items are 32 apart.
  */
 template <int ITEMS, int TILE, class T>
 __device__ __forceinline__ void

@@ -1,9 +1,7 @@
 /*
- * check.cu: sums over columns in segments.
- *
- * The host cuts spans into tiles of at most TILE rows and uploads them with the list of columns.  A block takes tiles
- * in turn; a thread computes the hash of a row over all columns, so that neighbouring threads read neighbouring values.
- * Each block adds its sums to the result by one atomic operation each.
+ * check.cu: sums over columns in segments.  The host cuts spans into tiles of at most TILE rows and uploads them with
+ * the list of columns.  A block takes tiles in turn; a thread computes the hash of a row over all columns, so that
+ * neighbouring threads read neighbouring values. Each block adds its sums to the result by one atomic operation each.
  */
 #include "scan_ops.cuh"
 #include "../../common/check_hash.h"

@@ -2,8 +2,7 @@
  * gather.cu: gather, sequence, and the extent of an array (minimum, maximum, OR, AND) in one read.
  *
  * Extent: every thread folds 16-byte vectors, a grid's stride apart and four at a time; warps fold by shuffles, blocks
- * in shared memory, the grid by atomics on four 64-bit numbers.  The last block to finish writes the result in the
- * array's type.  Bytes per item: its size, read once.
+ * in shared memory, the grid by atomics.  The last block writes the result.  Bytes per item: its size, read once.
  */
 #include "scan_ops.cuh"
 

@@ -1,11 +1,8 @@
 /*
- * positions.cu: positions of the set bits.
- *
- * Counts the bits of each group of 32,768, computes prefix sums of these counts in one block, then writes each group's
- * positions to their place.  The bits are read twice, an eighth of a byte each, and only the result is written; no
- * block waits for another.  (Making all positions and selecting some in place read and wrote 4 more bytes per position,
- * and had no fallback.)  A warp takes 32 words of 32 bits one at a time: its lanes write the positions of one word next
- * to each other.
+ * positions.cu: positions of the set bits.  Counts the bits of each group of 32,768, computes prefix sums in one block,
+ * then writes each group's positions. The bits are read twice and only the result is written; no block waits for
+ * another.  (Making all positions and selecting some read and wrote 4 more bytes per position, and had no fallback.)  A
+ * warp takes 32 words of 32 bits one at a time: its lanes write the positions of one word next to each other.
  */
 #include "scan_ops.cuh"
 #include "../base/compact.cuh"
@@ -86,9 +83,7 @@ sum_kernel(u32 *counts, u32 groups, u64 *count)
 		*count = before;
 }
 
-/*
- * Writes the positions.  Lanes handle a warp's words together, one after another, so that writes are adjacent.
- */
+/* Writes the positions.  Lanes handle a warp's words together, one after another, so that writes are adjacent. */
 static __global__ void __launch_bounds__(THREADS)
 write_kernel(const u32 *bits, u64 n, u32 groups, const u32 *before, u32 *out)
 {

@@ -256,10 +256,7 @@ template <int KEY, int VALUE, class OP, class SHAPE> struct reduce_block
 		return sum;
 	}
 
-	/*
-	 * Scans over lanes, then warps (begun and sums are in shared memory).  Returns the carry into the thread's first
-	 * values.  rank: of its first key.  own: the tile's state.
-	 */
+	/* Scans over lanes, then warps.  Returns the carry into the thread's first values.  own: the tile's state. */
 	__device__ __forceinline__ T
 	scan_threads(T sum, mask begins, u32 *begun, T *sums, u32 &rank, state &own) const
 	{

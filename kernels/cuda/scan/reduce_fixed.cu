@@ -2,14 +2,12 @@
  * reduce_fixed.cu: reduce-by-key of floats in the fixed tree of gs_arrays.h, bitwise reproducible across runs and
  * engines.
  *
- * Tiles are the tree's groups of 4096 positions, counted from the start of the array.  A thread sums a group of 16 from
- * left to right, one thread in 16 sums these (256), one thread of the tile those (4096); each level yields the open sum
- * at which the next group begins.
+ * Tiles are the tree's groups of 4096 positions.  A thread sums a group of 16 from left to right, one in 16 sums these
+ * (256), one of the tile those; each level yields the open sum at which the next group begins.
  *
  * Tiles are also summed from left to right.  A look-back that adds PARTIAL sums in any grouping would not do: the warp
  * waits for a TOTAL in its window and adds the younger tiles to it in sequence, starting at the last tile in which a
- * key begins.  -0 is the empty sum, as it is the identity of addition.  There is no fallback; progress relies on
- * tickets.
+ * key begins.  -0 is the empty sum, the identity of addition.  There is no fallback; progress relies on tickets.
  *
  * Bytes per item: key + value, read; per key: key + result.
  */
@@ -39,10 +37,7 @@ fixed_shared(size_t key, size_t value, bool staged)
 	return (staged ? (PLACE(TILE + 1) + 1) * key : 0) + (PLACE(TILE) + 1) * value + 16;
 }
 
-/*
- * Keys are staged if there is room.  Otherwise each thread reads its own from memory: 16 neighbours, mostly in the L1
- * cache.
- */
+/* Keys are staged if there is room.  Otherwise each thread reads its 16 neighbours, mostly in the L1 cache. */
 constexpr bool
 stages_keys(const gs_tuning &t, size_t key, size_t value)
 {
@@ -139,10 +134,7 @@ wait_for_total(const typename STATE::words *words, u32 tile, STATE (&s)[GS_WINDO
 	return need;
 }
 
-/*
- * Finds a tile's prefix, by one warp: the number of keys that began, and the open sum.  Adds tiles in sequence, from
- * the last one in which a key begins or from a TOTAL.
- */
+/* Finds a tile's prefix, by one warp, adding tiles in sequence from the last with a key's begin or from a TOTAL. */
 template <class OP>
 static __device__ __forceinline__ keyed_state<OP>
 look_back_in_order(const typename keyed_state<OP>::words *words, u32 tile)

@@ -1,6 +1,5 @@
 /*
- * reduce_run.cuh: launches reduce-by-key for one size of keys.  reduce4.cu, reduce8.cu and reduce16.cu each compile
- * one.
+ * reduce_run.cuh: launches reduce-by-key for one size of keys, for reduce4.cu, reduce8.cu and reduce16.cu.
  */
 #ifndef GS_CUDA_SCAN_REDUCE_RUN_CUH
 #define GS_CUDA_SCAN_REDUCE_RUN_CUH

@@ -2,9 +2,7 @@
  * rows.cu: rows of columns on a GPU: run heads, comparisons with a constant, values in an order, sums in a fixed order.
  *
  * One thread per position; a ballot combines 32 positions to half a word of bits.  With an order the reads are random,
- * and what matters is to have many in flight.  Bytes per position: heads and comparisons read the value (for heads
- * without an order twice, from the cache) and write a bit; values read and write one each; with an order, 4 more bytes
- * are read.
+ * and what matters is to have many in flight.
  *
  * Sums in a fixed order: a block sums tiles of 4096, with one thread per group of 16; one thread then sums the tiles,
  * which others prefetch; finally the tiles are read again, with their prefixes.  Two reads and one write per value.
@@ -65,10 +63,7 @@ string_of(const row_source &s, u64 row, u32 &length)
 	return s.heap + at;
 }
 
-/*
- * Returns the first byte in which two strings differ, or length.  Compares eight bytes at a time if both have equal
- * alignment.
- */
+/* Returns the first byte in which two strings differ, or length, by eight bytes if both are aligned alike. */
 __device__ __forceinline__ u64
 first_difference(const u8 *a, const u8 *b, u64 length)
 {
@@ -111,9 +106,7 @@ template <class T, bool FLOATS> struct differ_values
 	}
 };
 
-/*
- * Bit per position: its row begins a run.  Writes complete 64-bit words, padded with zeros.
- */
+/* Bit per position: its row begins a run.  Writes complete 64-bit words, padded with zeros. */
 template <class D>
 static __global__ void __launch_bounds__(THREADS)
 heads_kernel(const row_source s, const u32 *order, u64 n, bool first, u64 *bits)
@@ -445,9 +438,7 @@ static __global__ void __launch_bounds__(THREADS) fixed_kernel(const T *in, T *o
 	}
 }
 
-/*
- * Turns tiles' sums into prefixes, from left to right: one thread adds, the others load and store.
- */
+/* Turns tiles' sums into prefixes, from left to right: one thread adds, the others load and store. */
 template <class T>
 static __global__ void __launch_bounds__(1024) fixed_tiles_kernel(T *sums, u64 tiles)
 {

@@ -21,9 +21,7 @@ run(gs_cuda_engine *e, gs_scan_args &a, void *temp)
 						 shape.threads * shape.vectors * 16, 0, a.in.begin == a.out);
 }
 
-/*
- * Selects one of eight kernels: sums of two integer sizes and two of floats, minima of two sizes, maps.
- */
+/* Selects one of eight kernels: sums of two integer sizes and two of floats, minima of two sizes, maps. */
 gs_status
 gs_cuda_scan(gs_engine *engine, gs_type type, gs_operation op, bool inclusive, const void *in, void *out, uint64_t n,
 			 void *temp)

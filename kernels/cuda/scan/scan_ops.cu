@@ -8,10 +8,7 @@ gs_status gs_cuda_reduce4(gs_cuda_engine *e, const gs_reduce_request *r, gs_redu
 gs_status gs_cuda_reduce8(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp);
 gs_status gs_cuda_reduce16(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp);
 
-/*
- * Returns the room for status words, and for the vectors before each tile that calls in place need: at least what a
- * call uses.
- */
+/* Returns the room for status words, and for the vectors before each tile that calls in place need. */
 static size_t
 cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, uint64_t n, uint64_t extra)
 {
@@ -86,10 +83,7 @@ gs_cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)
 
 /* ---------------------------------------------------------------- the item before each tile */
 
-/*
- * Copies whole vectors, including the first tile's, so that bulk copies cover them, although nothing before item 0 is
- * used.
- */
+/* Copies whole vectors, the first tile's too, so that bulk copies cover them, though none before item 0 is used. */
 static __global__ void
 save_halo_kernel(const u8 *in, u32 width, u32 shift, u64 tile, u64 tiles, u128 *saved)
 {

@@ -50,10 +50,7 @@ gs_cuda_mapping(gs_type type, gs_operation op)
 	return m;
 }
 
-/*
- * Saves the item before each tile, for calls that overwrite their input.  saved has one vector per tile, whose last
- * item it is.
- */
+/* Saves the item before each tile, the last of its vector in saved, for calls that overwrite their input. */
 gs_status gs_cuda_save_halo(gs_cuda_engine *e, const void *in, u64 n, u32 width, u32 shift, u64 tile, u64 tiles,
 							u128 *saved);
 

@@ -1,10 +1,9 @@
 /*
  * select.cuh: select by flags, bits or comparison; unique; partition.
  *
- * A tile's state is the number of items kept.  Each thread takes a contiguous share of the tile from shared memory and
- * marks kept items in a mask; counts are summed over threads and warps.  Kept items move to the front of the tile's
- * buffer (in a partition followed by the rest), and are written in whole lines two iterations later (feed.cuh), when
- * their place is known.
+ * A tile's state is the number of items kept.  Each thread marks those of its contiguous share in a mask; counts are
+ * summed over threads and warps.  Kept items move to the front of the tile's buffer (in a partition followed by the
+ * rest), and are written in whole lines two iterations later (feed.cuh).
  *
  * Bytes per item: its size, read once and, if kept (in a partition always), written once, plus the flag.  Source:
  * Merrill and Garland, 4.4; load step fused in as visiting logic, Merrill and Grimshaw, 2.2.
@@ -266,10 +265,7 @@ template <int BYTES, int KIND, bool REST, class SHAPE> struct select_block
 		}
 	}
 
-	/*
-	 * Compacts a tile in place.  rank: of the thread's first kept item.  Its first dropped item goes behind all kept
-	 * items and those dropped before it.  Items [lo, hi) exist.
-	 */
+	/* Compacts items [lo, hi) in place: kept ones from the thread's rank on, dropped ones behind all kept. */
 	__device__ __forceinline__ void
 	compact(u8 *data, const u32 (&w)[VECTORS * 4], mask keep, u32 rank, u32 count, u32 lo, u32 hi) const
 	{

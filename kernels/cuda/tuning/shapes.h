@@ -114,10 +114,7 @@ gs_radix_shared(const gs_radix_shape &s)
 
 /* ---------------------------------------------------------------- buckets in shared memory (order/buckets.cuh) */
 
-/*
- * Threads; words per thread; bins; blocks per multiprocessor.  About one word per bin; bins / threads is an odd
- * multiple of 4.
- */
+/* Threads; words per thread; bins, about one per word, an odd multiple of 4 per thread; blocks per multiprocessor. */
 struct gs_buckets_shape
 {
 	int threads, items, bins, blocks;
@@ -136,10 +133,7 @@ gs_buckets_shared(const gs_buckets_shape &s)
 
 /* ---------------------------------------------------- parts of 4-byte keys in shared memory (arrays/bucket_sort.cu) */
 
-/*
- * What a key becomes: its distance from the part's minimum, possibly with its place in the part.  Places keep equal
- * keys in order: for their values, or because they are floats (0 and -0).
- */
+/* What a key becomes: its distance from the part's minimum, and perhaps its place, to keep equal keys in order. */
 enum gs_part_words
 {
 	GS_PART_CODES, /* the distance: integers alone */

@@ -1,22 +1,16 @@
 /*
- * sm_100.h: B200, GB200, B300 (sm_100, sm_103).  227 KB of shared memory per block and bulk copies, as on sm_90.  Not
- * measured; the shapes are those of sm_90, the most similar GPU.
+ * sm_100.h: B200, GB200, B300 (sm_100, sm_103), with sm_90's memory and bulk copies.  Not measured; sm_90's shapes.
  */
 #ifndef GS_SM_100_H
 #define GS_SM_100_H
 
 #include "sm_90.h"
 
-/* The row: a copy of another one with changes. */
-constexpr gs_tuning
-gs_make_sm_100()
-{
+constexpr gs_tuning gs_sm_100 = [] {
 	gs_tuning t = gs_sm_90;
 
 	t.arch = 100;
 	return t;
-}
-
-constexpr gs_tuning gs_sm_100 = gs_make_sm_100();
+}();
 
 #endif

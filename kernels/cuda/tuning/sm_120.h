@@ -7,17 +7,12 @@
 
 #include "sm_86.h"
 
-/* The row: a copy of another one with changes. */
-constexpr gs_tuning
-gs_make_sm_120()
-{
+constexpr gs_tuning gs_sm_120 = [] {
 	gs_tuning t = gs_sm_86;
 
 	t.arch = 120;
 	t.loads = 2; /* four 8-byte keys with digits spill 52 bytes; two keep 32 KB in flight */
 	return t;
-}
-
-constexpr gs_tuning gs_sm_120 = gs_make_sm_120();
+}();
 
 #endif

@@ -1,12 +1,11 @@
 /*
- * sm_75.h: T4, RTX 20, Quadro RTX.  64 KB of shared memory per block and per multiprocessor, 1024 threads.
- *
- * Not measured on such a GPU; the rows compiled for an H200 were (doc/sort-kernels.md, "Other GPUs").  A multiprocessor
- * has 5 bytes of memory bandwidth per cycle where an H200's has 18.  Fewer warps therefore suffice, and one block with
- * all shared memory is best: tiles should be as large as possible, since the runs that a pass writes are tile / bins
- * long.  12 warps leave 49 KB for words.  Digits of 9 bits would leave runs of 60 bytes.  Where it causes no spills,
- * passes use at most the registers of two blocks, 85 per thread; an H200 then runs two blocks.  Values are read late:
- * kept in shared memory, they left tiles of 2688 to 3456 items.
+ * sm_75.h: T4, RTX 20, Quadro RTX.  64 KB of shared memory per block and per multiprocessor, 1024 threads.  Not
+ * measured on such a GPU; the rows compiled for an H200 were (doc/sort-kernels.md, "Other GPUs").  A multiprocessor has
+ * 5 bytes of memory bandwidth per cycle where an H200's has 18.  Fewer warps therefore suffice, and one block with all
+ * shared memory is best: tiles should be as large as possible, since the runs that a pass writes are tile / bins long.
+ *  12 warps leave 49 KB for words.  Digits of 9 bits would leave runs of 60 bytes.  Where it causes no spills, passes
+ * use at most the registers of two blocks, 85 per thread; an H200 then runs two blocks.  Values are read late: kept in
+ * shared memory, they left tiles of 2688 to 3456 items.
  */
 #ifndef GS_SM_75_H
 #define GS_SM_75_H

@@ -1,6 +1,5 @@
 /*
  * sm_80.h: A100, A30, Orin (sm_80, sm_87).  163 KB of shared memory per block, 164 per multiprocessor, 2048 threads.
- *
  * Not measured on such a GPU; the rows compiled for an H200 were (doc/sort-kernels.md, "Other GPUs").  An A100 has
  * three quarters of an H200's bandwidth per multiprocessor and cycle, so the shapes are those of sm_90, with fewer
  * items where they do not fit.  Digits of 10 bits would leave room for runs of only 10 words.

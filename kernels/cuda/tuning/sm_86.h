@@ -1,11 +1,10 @@
 /*
  * sm_86.h: A10, A40, L4, L40, RTX 30 and 40 (sm_86, sm_89).  99 KB of shared memory per block, 100 per multiprocessor,
- * 1536 threads.
- *
- * Not measured on such a GPU; the rows compiled for an H200 were (doc/sort-kernels.md, "Other GPUs").  These GPUs have
- * 4 to 8 bytes of memory bandwidth per multiprocessor and cycle where an H200 has 18, so bytes count, not instructions.
- * Hence one block with all shared memory, and digits of 9 bits for row orders, two per thread: a saved pass is worth
- * more than runs of 300 bytes instead of 126.  Registers of two blocks where that causes no spills, as in sm_75.h.
+ * 1536 threads.  Not measured on such a GPU; the rows compiled for an H200 were (doc/sort-kernels.md, "Other GPUs").
+ *  These GPUs have 4 to 8 bytes of memory bandwidth per multiprocessor and cycle where an H200 has 18, so bytes count,
+ * not instructions. Hence one block with all shared memory, and digits of 9 bits for row orders, two per thread: a
+ * saved pass is worth more than runs of 300 bytes instead of 126.  Registers of two blocks where that causes no spills,
+ * as in sm_75.h.
  */
 #ifndef GS_SM_86_H
 #define GS_SM_86_H

@@ -134,10 +134,7 @@ template <int KEY> struct gs_merge_here
 
 /* ---------------------------------------------------------------- do all shapes fit? */
 
-/*
- * Returns whether every shape keeps the shared memory limit of a block, without the 1 KB that the system uses from
- * sm_80 on.
- */
+/* Returns whether shapes keep a block's shared memory limit, but for the 1 KB of the system from sm_80 on. */
 constexpr bool
 gs_tuning_fits(const gs_tuning &t)
 {

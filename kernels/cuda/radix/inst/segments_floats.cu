@@ -7,21 +7,12 @@
 gs_status
 gs_radix_pass_segments_floats(gs_cuda_engine *e, size_t key_bytes, size_t value_width, gs_radix_args &a)
 {
-	if (key_bytes == 4)
-		return value_width == 8 ? launch_array<GS_KEYS4, GS_KEYS4, 8, 4, true>(e, a)
-								: launch_array<GS_KEYS4, GS_KEYS4, 0, 4, true>(e, a);
-	return value_width == 4	  ? launch_array<GS_KEYS8, GS_KEYS8, 4, 8, true>(e, a)
-		   : value_width == 8 ? launch_array<GS_KEYS8, GS_KEYS8, 8, 8, true>(e, a)
-							  : launch_array<GS_KEYS8, GS_KEYS8, 0, 8, true>(e, a);
+	return launch_keys<true, true>(e, key_bytes, value_width, a);
 }
 
 /* gs_radix_pass_float_pairs over the tiles of all segments. */
 gs_status
 gs_radix_pass_segments_float_pairs(gs_cuda_engine *e, bool first, bool last, gs_radix_args &a)
 {
-	if (first)
-		return last ? launch_array<GS_PAIRS4, GS_PAIRS4, 0, 4, true>(e, a)
-					: launch_array<GS_PAIRS4, GS_KEYS8, 0, 4, true>(e, a);
-	return last ? launch_array<GS_KEYS8, GS_PAIRS4, 0, 4, true>(e, a)
-				: launch_array<GS_KEYS8, GS_KEYS8, 0, 4, true>(e, a);
+	return launch_pairs<true, true>(e, first, last, a);
 }
