@@ -31,7 +31,8 @@ my @queries = (
 	[ 'min, max, avg', 'sales', 'SELECT min(ts), max(ts), avg(price), count(*) FROM sales WHERE shop = 7' ],
 	[ 'TPC-H Q6', 'lineitem',
 		"SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineitem WHERE l_shipdate >= date '1994-01-01' "
-			. "AND l_shipdate < date '1994-01-01' + interval '1' year AND l_discount BETWEEN 0.06 - 0.01 AND 0.06 + 0.01 "
+			. "AND l_shipdate < date '1994-01-01' + interval '1' year AND l_discount BETWEEN 0.06 - 0.01 AND"
+			. " 0.06 + 0.01 "
 			. 'AND l_quantity < 24' ]);
 
 sub say_line { printf "%-24s %s\n", @_; STDOUT->flush; return }
@@ -98,7 +99,8 @@ sub first
 			$new->finish;
 		}
 	}
-	say_line("first: $name", sprintf '%8.2f ms with columns, %8.1f without', map { Session::median(@{ $ms{$_} }) } qw(on off));
+	say_line("first: $name", sprintf '%8.2f ms with columns, %8.1f without',
+		map { Session::median(@{ $ms{$_} }) } qw(on off));
 }
 
 # Queries of a table that were answered from columns.
@@ -138,7 +140,8 @@ sub at_once
 	my $from_columns = answered($table) - $before;
 	@ms = sort { $a <=> $b } @ms;
 	say_line("$sessions x $name", sprintf '%d queries/s; median %.1f ms, p99 %.1f, most %.1f; %d times one query %.1f; '
-			. 'sessions %d to %d queries; %.2f %% from columns', $all / $seconds, $ms[ $all / 2 ], $ms[ $all * 0.99 ], $ms[-1],
+			. 'sessions %d to %d queries; %.2f %% from columns', $all / $seconds, $ms[ $all / 2 ],
+				$ms[ $all * 0.99 ], $ms[-1],
 		$sessions, $sessions * $one, min(values %of), max(values %of), 100 * $from_columns / $all);
 }
 

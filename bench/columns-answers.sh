@@ -1,6 +1,7 @@
 #!/bin/bash
 # columns-answers.sh: queries answered from resident columns, with gpusort.columns on and off in turns, as whole queries
-# at the client: aggregates of a table of sales, TPC-H's Q6, the first query of a session, and many sessions at once; see
+# at the client: aggregates of a table of sales, TPC-H's Q6, the first query of a session, and many sessions at
+# once; see
 # columns-answers.pl.  On a private server with stock settings.  Results go to bench/results/columns-answers-LABEL.txt.
 #
 #   LABEL     of the results; default the number of cores, as cpu2, and "-gpu" with a GPU

@@ -22,7 +22,8 @@ my $node = service_node('columns_random', '', <<'CONF');
 shared_preload_libraries = 'gpusort'
 max_worker_processes = 16
 CONF
-my @types = ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric(14,2)', 'numeric(8,0)', 'numeric(30,6)', 'date', 'time',
+my @types = ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric(14,2)', 'numeric(8,0)', 'numeric(30,6)',
+	'date', 'time',
 	'timestamp', 'timestamptz', 'bool', 'oid', 'uuid', 'int4', 'int8', 'numeric(14,2)', 'float8');
 
 comparison_functions($node);
