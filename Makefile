@@ -64,7 +64,7 @@ all install uninstall installcheck clean:
 	@bash -c 'root=.; . test/lib.sh; die "$$(why_not "$$1")"' - '$(PG_CONFIG)'
 endif
 
-.PHONY: check demo dist deb docs test test-large soak columns-storm columns-rolls valgrind asan-server fuzz tsan coverage mutants gpucheck \
+.PHONY: check demo dist deb docs test test-large soak columns-storm columns-random columns-rolls valgrind asan-server fuzz tsan coverage mutants gpucheck \
 	spills bench-everyday bench-kernels bench-queries bench-shards
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
@@ -93,9 +93,12 @@ soak: SECONDS = 600
 soak:
 	@PG_CONFIG='$(PG_CONFIG)' SOAK_SECONDS='$(SECONDS)' $(if $(SEED),SEED='$(SEED)') test/run.sh soak
 
-# Resident columns: a storm, each answer compared; a day's worth of the keeper's rolls.  For TIME seconds
+# Resident columns: a storm, each answer compared; random queries; a day's worth of the keeper's rolls.  For TIME
+# seconds
 columns-storm:
 	@PG_CONFIG='$(PG_CONFIG)' STORM_SECONDS='$(TIME)' ONLY=columns_storm VERBOSE=1 test/run.sh tap
+columns-random:
+	@PG_CONFIG='$(PG_CONFIG)' COLUMNS_RANDOM_SECONDS='$(TIME)' ONLY=columns_random VERBOSE=1 test/run.sh tap
 columns-rolls:
 	@PG_CONFIG='$(PG_CONFIG)' ROLLS_SECONDS='$(TIME)' ONLY=columns_rolls VERBOSE=1 test/run.sh tap
 

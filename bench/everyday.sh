@@ -12,22 +12,6 @@
 # SIDES, RUNS, ONLY and TIMEOUT are everyday.pl's.
 . "$(dirname "$0")/lib.sh"
 
-# Sets tpchgen, unless the data are there already.
-find_generator() {
-	local venv=$root/build/tpchgen
-	tpchgen=${TPCHGEN:-$venv/bin/tpchgen-cli}
-	if [ -n "${TPCH_DATA:-}" ] || [ -x "$tpchgen" ]; then return; fi
-	[ -z "${TPCHGEN:-}" ] || die "There is no program \"$TPCHGEN\"."
-	say "Installing tpchgen-cli into $venv"
-	python3 -m venv "$venv"
-	"$venv/bin/pip" install -q --disable-pip-version-check tpchgen-cli==4.0.0
-}
-
-# The rows of a table, as CSV with a header.
-rows_of() {
-	if [ -n "${TPCH_DATA:-}" ]; then cat "$TPCH_DATA/$1.csv"; else "$tpchgen" csv -q --stdout -s "$SF" -T "$1"; fi
-}
-
 # Makes the tables of TPC-H in a database of that name.
 load() {
 	local psql=("$bindir/psql" -X -q -v ON_ERROR_STOP=1) table

@@ -30,3 +30,19 @@ keep() { tee "$root/bench/results/$1"; }
 
 # measure PROGRAM RESULT [ARGUMENT]...: runs one of the programs of this folder, and keeps what it says
 measure() { as_server perl "$work/tree/bench/$1" "${@:3}" | keep "$2"; }
+
+# Sets tpchgen, the generator of TPC-H's tables, unless their data are there already (TPCH_DATA).
+find_generator() {
+	local venv=$root/build/tpchgen
+	tpchgen=${TPCHGEN:-$venv/bin/tpchgen-cli}
+	if [ -n "${TPCH_DATA:-}" ] || [ -x "$tpchgen" ]; then return; fi
+	[ -z "${TPCHGEN:-}" ] || die "There is no program \"$TPCHGEN\"."
+	say "Installing tpchgen-cli into $venv"
+	python3 -m venv "$venv"
+	"$venv/bin/pip" install -q --disable-pip-version-check tpchgen-cli==4.0.0
+}
+
+# The rows of a table of TPC-H at the scale factor SF, as CSV with a header.
+rows_of() {
+	if [ -n "${TPCH_DATA:-}" ]; then cat "$TPCH_DATA/$1.csv"; else "$tpchgen" csv -q --stdout -s "$SF" -T "$1"; fi
+}

@@ -393,6 +393,8 @@ add_expression(ColumnsQuery *query, QueryRequest *request, Expr *expr)
 	return "an aggregate's argument is not an expression of + - * over columns";
 }
 
+static const char *add_parts(ColumnsQuery *query, Expr *argument);
+
 /* Finds a request, a new one if necessary.  Returns NULL, or why it cannot be made. */
 static const char *
 add_request(ColumnsQuery *query, gs_operation operation, Expr *argument, int *index)
@@ -414,6 +416,35 @@ add_request(ColumnsQuery *query, gs_operation operation, Expr *argument, int *in
 		request->type = exprType((Node *) argument);
 	}
 	query->nrequests++;
+	if (why == NULL && argument != NULL)
+		why = add_parts(query, argument);
+	return why;
+}
+
+/*
+ * Has integers computed that an expression is made of, where they may be wanted without it: PostgreSQL raises the error
+ * of a part that leaves its range also where another part is NULL, and engines compute no row in which a column is.
+ * Numerics of these sizes never leave theirs.
+ */
+static const char *
+add_parts(ColumnsQuery *query, Expr *argument)
+{
+	Expr	   *whole = without_casts(argument);
+	const char *why = NULL;
+	ListCell   *lc;
+	int			index;
+
+	if (!IsA(whole, OpExpr))
+		return NULL;
+	foreach(lc, ((OpExpr *) whole)->args)
+	{
+		Expr	   *part = without_casts(lfirst(lc));
+
+		if (why != NULL || !IsA(part, OpExpr) || is_value(part))
+			continue;
+		why = exprType((Node *) part) == NUMERICOID ? add_parts(query, part) :
+			add_request(query, GS_COUNT, part, &index);
+	}
 	return why;
 }
 

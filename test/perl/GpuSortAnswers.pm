@@ -21,7 +21,8 @@ my $functions = <<'SQL';
 CREATE SCHEMA compare;
 GRANT USAGE ON SCHEMA compare TO PUBLIC;
 
-CREATE FUNCTION compare.answer(query text, mode text) RETURNS text LANGUAGE plpgsql STABLE SET gpusort.columns = on AS $$
+CREATE FUNCTION compare.answer(query text, mode text) RETURNS text LANGUAGE plpgsql STABLE SET gpusort.columns
+	= on AS $$
 DECLARE
 	r record;
 	answer text := '';
@@ -38,13 +39,16 @@ END $$;
 CREATE FUNCTION compare.near(one text, other text, scale text) RETURNS boolean LANGUAGE sql AS $$
 SELECT coalesce(bool_and(x.value IS NOT DISTINCT FROM y.value OR x.key = y.key AND x.key LIKE 'approx%'
 	AND coalesce(s.value, '1')::float8 < 'Infinity'
-	AND abs(x.value::float8 - y.value::float8) <= 1e-12 * greatest(coalesce(s.value, '1')::float8, abs(y.value::float8))),
+	AND abs(x.value::float8 - y.value::float8) <= 1e-12 * greatest(coalesce(s.value, '1')::float8,
+	abs(y.value::float8))),
 	false)
-FROM json_each_text(one::json) WITH ORDINALITY x FULL JOIN json_each_text(other::json) WITH ORDINALITY y USING (ordinality)
+FROM json_each_text(one::json) WITH ORDINALITY x FULL JOIN json_each_text(other::json) WITH ORDINALITY y USING
+	(ordinality)
 	LEFT JOIN json_each_text(scale::json) s ON s.key = x.key
 $$;
 
-CREATE FUNCTION compare.same(query text, scale text DEFAULT 'SELECT 1 AS one') RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION compare.same(query text, scale text DEFAULT 'SELECT 1 AS one') RETURNS text LANGUAGE plpgsql
+	STABLE AS $$
 DECLARE
 	one text := compare.answer(query, 'on');
 	other text := compare.answer(query, 'off');
@@ -60,11 +64,13 @@ BEGIN
 	RETURN format('%s with columns: %s without: %s', query, one, other);
 END $$;
 
-CREATE FUNCTION compare.used(plan jsonb, OUT used text, OUT reason text, OUT heap bigint, OUT young bigint) LANGUAGE sql AS $$
+CREATE FUNCTION compare.used(plan jsonb, OUT used text, OUT reason text, OUT heap bigint, OUT young bigint)
+	LANGUAGE sql AS $$
 SELECT CASE WHEN count(*) = 0 THEN 'none'
 	WHEN bool_or(jsonb_path_exists(n, '$.Plans[*] ? (@."Parent Relationship" == "child" && @."Actual Loops" > 0)'))
 	THEN 'child' ELSE 'columns' END,
-	max(substring(n ->> 'Columns' FROM '\((.*)\)')), sum((n ->> 'Pages From Table')::int8), sum((n ->> 'Young Pages')::int8)
+	max(substring(n ->> 'Columns' FROM '\((.*)\)')), sum((n ->> 'Pages From Table')::int8), sum((n ->> 'Young
+	Pages')::int8)
 FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuColumns")') n
 WHERE (n ->> 'Actual Loops')::float8 > 0
 $$;
@@ -79,7 +85,8 @@ EXCEPTION WHEN data_exception OR insufficient_privilege THEN
 	RETURN '[]';
 END $$;
 
-CREATE FUNCTION compare.compared(query text, scale text, OUT differs text, OUT used text, OUT reason text, OUT heap bigint,
+CREATE FUNCTION compare.compared(query text, scale text, OUT differs text, OUT used text, OUT reason text, OUT
+	heap bigint,
 	OUT young bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	plan jsonb;

@@ -40,7 +40,8 @@ my %odd = (
 	time => [ '00:00', '24:00', '23:59:59.999999' ],
 	timestamp => [ 'infinity', '-infinity', '4713-11-24 00:00:00 BC', '294276-12-31 23:59:59.999999',
 		'1999-12-31 23:59:59.999999' ],
-	timestamptz => [ 'infinity', '-infinity', '4713-11-24 12:00:00 BC', '294276-12-31 12:00+00', '2000-01-01 00:00+00' ],
+	timestamptz => [ 'infinity', '-infinity', '4713-11-24 12:00:00 BC', '294276-12-31 12:00+00', '2000-01-01'
+		. ' 00:00+00' ],
 	bool => ['true'],
 	uuid => [ 'ffffffff-ffff-ffff-ffff-ffffffffffff', '80000000-0000-0000-0000-000000000000' ]);
 
@@ -183,7 +184,8 @@ sub aggregate
 }
 
 # A query over a table's columns, given as name => type, and the query for the scale of its sums of floats.  plain: only
-# what GpuColumns answers, as far as values allow.  Expressions are of the given columns, or of all integers and numerics.
+# what GpuColumns answers, as far as values allow.  Expressions are of the given columns, or of all integers
+# and numerics.
 sub random_query
 {
 	my ($table, $columns, $plain, @numbers) = @_;

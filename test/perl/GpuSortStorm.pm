@@ -66,7 +66,8 @@ sub ask
 	my ($query, $scale) = random_query($table, \%columns, 1, @numbers);
 
 	return compared_line("ans|$kind", $query, $scale) unless chance(0.1);
-	return "SELECT 'ans|$kind', replace(compare.same(\$q\$$query\$q\$, \$q\$$scale\$q\$), E'\\n', ' '), 'aged', '', 0, 0 "
+	return "SELECT 'ans|$kind', replace(compare.same(\$q\$$query\$q\$, \$q\$$scale\$q\$), E'\\n', ' '), 'aged',"
+		. " '', 0, 0 "
 		. "FROM pg_sleep(" . one_of(0.01, 0.1, 0.5) . ") OFFSET 0;\n";
 }
 

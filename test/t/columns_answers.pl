@@ -47,7 +47,9 @@ sub from_columns
 	my ($session, $statement, $name) = @_;
 	my $used;
 
-	wait_until(sub { ($used = used($session, $statement)) eq 'columns' }, "$name: from columns", 30)
+	# a plan may have been made while columns were off
+	wait_until(sub { said($session, 'DISCARD PLANS'); ($used = used($session, $statement)) eq 'columns' },
+		"$name: from columns")
 		or diag("$used: " . said($session, "EXPLAIN ANALYZE $statement"));
 }
 
@@ -326,8 +328,10 @@ foreach my $level ('READ COMMITTED', 'REPEATABLE READ')
 	from_columns($session, $plain, "$level: own changes");
 	said($session, 'ROLLBACK');
 }
-alike('a truncation of one\'s own', "BEGIN; TRUNCATE t; $plain; INSERT INTO t (id, s) VALUES (1, 1); $plain; ROLLBACK; $plain;");
-alike('a prepared transaction', "BEGIN; DELETE FROM t WHERE id < 100; $plain; PREPARE TRANSACTION 'p'; $plain; ROLLBACK PREPARED 'p'; $plain;");
+alike('a truncation of one\'s own', "BEGIN; TRUNCATE t; $plain; INSERT INTO t (id, s) VALUES (1, 1); $plain;"
+	. " ROLLBACK; $plain;");
+alike('a prepared transaction', "BEGIN; DELETE FROM t WHERE id < 100; $plain; PREPARE TRANSACTION 'p'; $plain;"
+	. " ROLLBACK PREPARED 'p'; $plain;");
 
 # cursors
 foreach my $change ('UPDATE t SET a = a + 1 WHERE id % 100 = 1', 'DELETE FROM t WHERE id > 29000',
@@ -344,7 +348,8 @@ foreach my $change ('UPDATE t SET a = a + 1 WHERE id % 100 = 1', 'DELETE FROM t 
 		run($change) if $mode eq 'on';
 		said($session, $change) if $mode eq 'off';
 		is(said($session, 'FETCH c'), $mode eq 'on' ? $old : without($plain), "columns $mode: its snapshot, $change");
-		is(said($session, 'FETCH a; FETCH BACKWARD a; FETCH BACKWARD a; FETCH a; FETCH FIRST a; FETCH LAST a; MOVE ABSOLUTE 0 a; FETCH a'),
+		is(said($session, 'FETCH a; FETCH BACKWARD a; FETCH BACKWARD a; FETCH a; FETCH FIRST a; FETCH LAST a;'
+			. ' MOVE ABSOLUTE 0 a; FETCH a'),
 			join("\n", ($old) x 5), "columns $mode: to and fro");
 		said($session, 'ROLLBACK TO s');
 		said($session, 'COMMIT');
@@ -380,7 +385,8 @@ foreach my $query ('EXECUTE q (100)', 'SELECT sum(id) FROM t WHERE a < 100')
 alike("a query: $_", "$_;") foreach (
 	'SELECT x, (SELECT sum(id) FROM t WHERE a < x) FROM generate_series(-1, 500, 100) x',
 	'SELECT x, q.* FROM generate_series(0, 300, 100) x, LATERAL (SELECT count(*), max(n) FROM t WHERE a = x) q',
-	'SELECT x, q.* FROM (VALUES (1), (NULL), (1), (2)) v (x) LEFT JOIN LATERAL (SELECT sum(id + x) FROM t WHERE a < x) q ON true',
+	'SELECT x, q.* FROM (VALUES (1), (NULL), (1), (2)) v (x) LEFT JOIN LATERAL (SELECT sum(id + x) FROM t WHERE'
+		. ' a < x) q ON true',
 	'SELECT sum(id) FROM t WHERE a < (SELECT 10)',
 	'SELECT sum(id) FROM t WHERE a = (SELECT max(a) FROM t)',
 	'SELECT sum(id) FROM t WHERE a = (SELECT 1 WHERE false)',
@@ -391,7 +397,8 @@ alike("a query: $_", "$_;") foreach (
 	'SELECT count(t), count(t.*), count(ctid), max(tableoid::int8) = t.tableoid::int8 FROM t GROUP BY t.tableoid',
 	'SELECT sum(id) FROM t TABLESAMPLE bernoulli (10) REPEATABLE (5)', 'SELECT count(*) FROM t a JOIN t b USING (id)',
 	'SELECT sum(id) FROM t GROUP BY ()', 'SELECT o, sum(id) FROM t GROUP BY o ORDER BY o',
-	'SELECT sum(id) FROM t GROUP BY ROLLUP (o) ORDER BY 1', 'SELECT DISTINCT sum(id) FROM t ORDER BY 1 LIMIT 1 OFFSET 0',
+	'SELECT sum(id) FROM t GROUP BY ROLLUP (o) ORDER BY 1', 'SELECT DISTINCT sum(id) FROM t ORDER BY 1 LIMIT 1'
+		. ' OFFSET 0',
 	'SELECT sum(id) FROM t LIMIT 0', 'SELECT sum(id) FROM t OFFSET 1', 'SELECT sum(id) OVER () FROM t LIMIT 1',
 	'SELECT sum(sum(id)) OVER () FROM t', 'SELECT sum(id) FILTER (WHERE a > 5), count(DISTINCT a) FROM t',
 	'SELECT sum(id ORDER BY a), array_agg(id ORDER BY id) FILTER (WHERE id < 5) FROM t', 'SELECT 1 FROM t HAVING true',
@@ -399,10 +406,14 @@ alike("a query: $_", "$_;") foreach (
 	'SELECT (sum(id) + count(*)) * 2 || \'x\', CASE WHEN max(a) > 5 THEN min(n) END FROM t', 'TABLE t LIMIT 0',
 	'SELECT sum(id) FROM t UNION ALL SELECT sum(a) FROM t UNION ALL SELECT count(*) FROM t WHERE false',
 	'WITH c AS MATERIALIZED (SELECT sum(id) s FROM t) SELECT * FROM c, c d',
-	'WITH RECURSIVE c (i, s) AS (SELECT 1, 1::numeric UNION ALL SELECT i + 1, (SELECT sum(id) FROM t WHERE a < i) FROM c WHERE i < 4) SELECT * FROM c',
-	'SELECT sum(id) FROM ONLY t', 'SELECT sum(id) FROM (SELECT id FROM t OFFSET 0) q', 'SELECT sum(q) FROM (SELECT id + 1 AS q FROM t) x',
-	'SELECT sum(id) FROM t WHERE false', 'SELECT sum(id), count(*) FROM t WHERE NULL', 'SELECT sum(id) FROM t WHERE a = 1 AND a = 2',
-	'SELECT sum(5), count(1), max(NULL::int), count(NULL), min(2.5) FROM t', 'SELECT max(a * a), sum(a::int8 * id * id * id) FROM t',
+	'WITH RECURSIVE c (i, s) AS (SELECT 1, 1::numeric UNION ALL SELECT i + 1, (SELECT sum(id) FROM t WHERE a <'
+		. ' i) FROM c WHERE i < 4) SELECT * FROM c',
+	'SELECT sum(id) FROM ONLY t', 'SELECT sum(id) FROM (SELECT id FROM t OFFSET 0) q', 'SELECT sum(q) FROM'
+		. ' (SELECT id + 1 AS q FROM t) x',
+	'SELECT sum(id) FROM t WHERE false', 'SELECT sum(id), count(*) FROM t WHERE NULL', 'SELECT sum(id) FROM t'
+		. ' WHERE a = 1 AND a = 2',
+	'SELECT sum(5), count(1), max(NULL::int), count(NULL), min(2.5) FROM t', 'SELECT max(a * a), sum(a::int8 *'
+		. ' id * id * id) FROM t',
 	'SELECT sum(s * s * s) FROM t', 'SELECT sum(a / 0) FROM t WHERE a > 100000', 'SELECT sum(a / (a - 5)) FROM t');
 from_columns($session, 'SELECT sum(id) FROM t WHERE a < (SELECT 10)', 'a parameter of an InitPlan');
 
@@ -451,21 +462,28 @@ SQL
 alike("writes: $_", "BEGIN; $_; SELECT count(*), sum(id), sum(a) FROM g; ROLLBACK;") foreach (
 	'INSERT INTO g SELECT sum(id), count(*) FROM g', 'INSERT INTO g SELECT sum(id), count(*) FROM t RETURNING *',
 	'CREATE TABLE made AS SELECT sum(id), max(n) FROM t; TABLE made',
-	'UPDATE g SET a = (SELECT max(s) FROM t) WHERE id < 10', 'UPDATE g SET a = (SELECT count(*) FROM g h WHERE h.a = g.a) WHERE id < 4',
+	'UPDATE g SET a = (SELECT max(s) FROM t) WHERE id < 10', 'UPDATE g SET a = (SELECT count(*) FROM g h WHERE'
+		. ' h.a = g.a) WHERE id < 4',
 	'UPDATE g SET a = q.m FROM (SELECT max(a) m FROM g) q WHERE id < 10 RETURNING g.*',
 	'DELETE FROM g WHERE id > (SELECT avg(id) FROM g)',
-	'WITH i AS (INSERT INTO g SELECT i, i FROM generate_series(1, 1000) i RETURNING id) SELECT (SELECT sum(id) FROM i), sum(id), count(*) FROM g',
+	'WITH i AS (INSERT INTO g SELECT i, i FROM generate_series(1, 1000) i RETURNING id) SELECT (SELECT sum(id)'
+		. ' FROM i), sum(id), count(*) FROM g',
 	'WITH d AS (DELETE FROM g WHERE id < 1000) SELECT sum(id), count(*) FROM g',
-	'MERGE INTO g USING (SELECT max(id) m, count(*)::int c FROM g) q ON g.id = q.m WHEN MATCHED THEN UPDATE SET a = q.c WHEN NOT MATCHED THEN DO NOTHING');
+	'MERGE INTO g USING (SELECT max(id) m, count(*)::int c FROM g) q ON g.id = q.m WHEN MATCHED THEN UPDATE SET'
+		. ' a = q.c WHEN NOT MATCHED THEN DO NOTHING');
 
 # functions
 run(<<'SQL');
 CREATE FUNCTION in_sql(int) RETURNS numeric LANGUAGE sql STABLE AS 'SELECT sum(id) FROM g WHERE a < $1';
 CREATE FUNCTION in_sql_volatile(int) RETURNS numeric LANGUAGE sql VOLATILE AS 'SELECT sum(id) FROM g WHERE a < $1';
-CREATE FUNCTION in_stable(int) RETURNS numeric LANGUAGE plpgsql STABLE AS 'BEGIN RETURN (SELECT sum(id) FROM g WHERE a < $1); END';
-CREATE FUNCTION in_volatile(int) RETURNS numeric LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN (SELECT sum(id) FROM g WHERE a < $1); END';
-CREATE FUNCTION in_immutable(int) RETURNS numeric LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN (SELECT sum(id) FROM g WHERE a < $1); END';
-CREATE FUNCTION without_columns(int) RETURNS numeric LANGUAGE plpgsql SET gpusort.columns = off AS 'BEGIN RETURN in_volatile($1); END';
+CREATE FUNCTION in_stable(int) RETURNS numeric LANGUAGE plpgsql STABLE AS 'BEGIN RETURN (SELECT sum(id) FROM g
+	WHERE a < $1); END';
+CREATE FUNCTION in_volatile(int) RETURNS numeric LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN (SELECT sum(id)
+	FROM g WHERE a < $1); END';
+CREATE FUNCTION in_immutable(int) RETURNS numeric LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN (SELECT sum(id)
+	FROM g WHERE a < $1); END';
+CREATE FUNCTION without_columns(int) RETURNS numeric LANGUAGE plpgsql SET gpusort.columns = off AS 'BEGIN
+	RETURN in_volatile($1); END';
 CREATE FUNCTION loops() RETURNS SETOF numeric LANGUAGE plpgsql AS $$
 DECLARE
 	s numeric;
@@ -509,7 +527,8 @@ my $functions = join ' ', map { "SELECT $_(x) FROM generate_series(0, 300, 100) 
 alike('functions', "BEGIN; $functions UPDATE g SET a = a + 50 WHERE id < 1000; $functions SELECT loops(); "
 		. "SELECT in_stable(5), in_volatile(5), loops(), in_stable(5), in_volatile(5) LIMIT 3; ROLLBACK; $functions");
 run("SET gpusort.columns = $_", 'CALL commits()') foreach qw(on off);
-is(run("SELECT n, s FROM log GROUP BY n, s HAVING count(*) FILTER (WHERE mode = 'on') <> count(*) FILTER (WHERE mode = 'off')"),
+is(run("SELECT n, s FROM log GROUP BY n, s HAVING count(*) FILTER (WHERE mode = 'on') <> count(*) FILTER (WHERE"
+	. " mode = 'off')"),
 	'', 'a procedure that commits');
 is(run("SELECT count(*) FROM log"), '14', 'of as many answers');
 
@@ -550,7 +569,8 @@ foreach my $mode (qw(on off))
 	said($second, "SET gpusort.columns = $mode", 'BEGIN');
 	$second->query_until(qr/begun/, <<'SQL');
 \echo begun
-UPDATE g SET a = (SELECT count(*) FROM g h WHERE h.a > g.a) + (SELECT max(a) FROM g) WHERE id IN (1, 2, 3) AND a > (SELECT min(a) FROM g);
+UPDATE g SET a = (SELECT count(*) FROM g h WHERE h.a > g.a) + (SELECT max(a) FROM g) WHERE id IN (1, 2, 3) AND
+	a > (SELECT min(a) FROM g);
 SQL
 	wait_until(sub { run("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") eq '1' }, 'it waits');
 	said($first, 'COMMIT');
@@ -563,26 +583,33 @@ is($rows[0], $rows[1], 'rows that were changed meanwhile');
 
 # other settings
 my $force = $node->pg_version < 16 ? 'force_parallel_mode' : 'debug_parallel_query';
-my $several = "$plain; SELECT sum(f), max(f) FROM t WHERE f < 100; SELECT sum(n) FROM p; SELECT x, (SELECT sum(id) FROM t "
-	. 'WHERE a < x) FROM generate_series(0, 200, 100) x; SELECT count(*) FROM t a JOIN (SELECT max(id) m FROM t) q ON a.id = q.m;';
+my $several = "$plain; SELECT sum(f), max(f) FROM t WHERE f < 100; SELECT sum(n) FROM p; SELECT x, (SELECT"
+	. " sum(id) FROM t "
+	. 'WHERE a < x) FROM generate_series(0, 200, 100) x; SELECT count(*) FROM t a JOIN (SELECT max(id) m FROM t)'
+	. ' q ON a.id = q.m;';
 alike("with $_", "SET $_; $several") foreach "$force = on", "$force = regress",
-	'max_parallel_workers_per_gather = 4; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0',
+	'max_parallel_workers_per_gather = 4; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET'
+		. ' min_parallel_table_scan_size = 0',
 	'jit = on; SET jit_above_cost = 0; SET jit_inline_above_cost = 0', 'enable_seqscan = off', 'enable_hashagg = off',
 	'work_mem = 64', 'default_transaction_read_only = on', 'default_transaction_isolation = serializable',
-	"session_replication_role = replica", 'transform_null_equals = on', "timezone = 'Asia/Tokyo'", "datestyle = 'German'",
+	"session_replication_role = replica", 'transform_null_equals = on', "timezone = 'Asia/Tokyo'", "datestyle ="
+		. " 'German'",
 	'extra_float_digits = -5', 'cursor_tuple_fraction = 0.001', 'gpusort.verify = full', 'gpusort.engine = cpu',
-	'seq_page_cost = 0; SET cpu_tuple_cost = 0', 'row_security = off', 'log_executor_stats = on', 'constraint_exclusion = on',
+	'seq_page_cost = 0; SET cpu_tuple_cost = 0', 'row_security = off', 'log_executor_stats = on',
+		'constraint_exclusion = on',
 	'enable_partition_pruning = off', 'enable_partitionwise_aggregate = on', 'gpusort.columns_float_sums = off';
 
 # what EXPLAIN says
-foreach my $options ('COSTS OFF', 'VERBOSE', 'ANALYZE', 'ANALYZE, BUFFERS, VERBOSE, SETTINGS, WAL', 'ANALYZE, TIMING OFF',
+foreach my $options ('COSTS OFF', 'VERBOSE', 'ANALYZE', 'ANALYZE, BUFFERS, VERBOSE, SETTINGS, WAL', 'ANALYZE,'
+	. ' TIMING OFF',
 	'ANALYZE, FORMAT JSON', 'ANALYZE, FORMAT XML, BUFFERS', 'FORMAT YAML, VERBOSE', 'FORMAT JSON')
 {
 	like(said($session, "EXPLAIN ($options) $_"), qr/GpuColumns/, "EXPLAIN ($options) $_: from columns")
 		foreach 'SELECT sum(id) FROM t WHERE a < 5', 'SELECT sum(id), avg(f), count(*) FROM t', 'EXECUTE q (5)',
 		'SELECT sum(a) FROM p', 'SELECT (SELECT sum(id) FROM t WHERE a < x) FROM generate_series(1, 2) x';
 }
-like(said($session, 'EXPLAIN ANALYZE SELECT sum(id) FROM t WHERE a < 5'), qr/never executed/, 'the plan below is not executed: from columns');
+like(said($session, 'EXPLAIN ANALYZE SELECT sum(id) FROM t WHERE a < 5'), qr/never executed/, 'the plan below is'
+	. ' not executed: from columns');
 like(said($session, 'SET gpusort.columns = off', 'EXPLAIN SELECT sum(id) FROM t', 'SET gpusort.columns = on'),
 	qr/^Aggregate/, 'without columns there is no trace of them');
 alike('auto_explain', "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on; "

@@ -1,4 +1,5 @@
-# Resident columns and a service that fails at every point of an answer, and one that lies: between backends and gpusortd
+# Resident columns and a service that fails at every point of an answer, and one that lies: between backends
+# and gpusortd
 # stands a program that changes, cuts, doubles and makes up messages.  Each answer is the one without columns, and why
 # columns did not give it is counted.
 # tags: service
@@ -35,8 +36,10 @@ shared_preload_libraries = 'gpusort'
 max_worker_processes = 16
 CONF
 my $query = 'SELECT count(*), sum(id), min(n), max(n), avg(a), sum(a * n) FROM t WHERE a < 900';
-my @queries = ($query, 'SELECT count(*), count(a), min(a), max(id) FROM t', 'SELECT sum(n) FROM t WHERE n BETWEEN 5 AND 500',
-	'SELECT x, (SELECT count(*) FROM t WHERE a < x) FROM generate_series(0, 900, 300) x', 'SELECT max(f), sum(id) FROM p');
+my @queries = ($query, 'SELECT count(*), count(a), min(a), max(id) FROM t', 'SELECT sum(n) FROM t WHERE n'
+	. ' BETWEEN 5 AND 500',
+	'SELECT x, (SELECT count(*) FROM t WHERE a < x) FROM generate_series(0, 900, 300) x', 'SELECT max(f),'
+		. ' sum(id) FROM p');
 
 comparison_functions($node);
 $node->safe_psql('postgres', <<'SQL');
@@ -67,7 +70,8 @@ sub wait_until_held
 sub fallbacks
 {
 	return split /\|/,
-		$node->safe_psql('postgres', "SELECT max(fallbacks), max(last_reason) FROM gpusort_columns WHERE rel = 't'::regclass");
+		$node->safe_psql('postgres', "SELECT max(fallbacks), max(last_reason) FROM gpusort_columns WHERE rel ="
+			. " 't'::regclass");
 }
 
 # How the query is answered in a transaction that has changed a page, so that there are chunks to be sent: "columns" or
@@ -128,7 +132,8 @@ kill 'KILL', service_pids($node);
 is($session->query($query), $right, 'whose service has been killed') foreach 1 .. 3;
 wait_until_held();
 is($session->query($query), $right, 'and is back');
-kill 'TERM', $node->safe_psql('postgres', "SELECT max(pid) FROM pg_stat_activity WHERE backend_type = 'gpusort columns'");
+kill 'TERM', $node->safe_psql('postgres', "SELECT max(pid) FROM pg_stat_activity WHERE backend_type = 'gpusort"
+	. " columns'");
 is($session->query($query), $right, 'without its keeper') foreach 1 .. 3;
 wait_until_held();
 $node->safe_psql('postgres', "SELECT gpusort_columns_remove('t')");
@@ -155,7 +160,8 @@ sub lie
 	chdir $here;
 }
 
-$node->append_conf('postgresql.conf', "gpusort.timeout = 1s\ngpusort.service_options = '--engine=$engine --socket=$behind'");
+$node->append_conf('postgresql.conf', "gpusort.timeout = 1s\ngpusort.service_options = '--engine=$engine"
+	. " --socket=$behind'");
 $node->stop;
 $node->start;
 my $waiting = $node->background_psql('postgres', on_error_stop => 0);

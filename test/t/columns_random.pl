@@ -1,5 +1,5 @@
-# Resident columns: random queries over random tables, answered with columns and without in one snapshot.  Runs for
-# COLUMNS_RANDOM_SECONDS, by the seed SEED: COLUMNS_RANDOM_SECONDS=3600 test/run.sh tap with ONLY=columns_random.
+# Resident columns: random queries over random tables, answered with columns and without in one snapshot, by the seed
+# SEED.  `make columns-random TIME=3600` runs it for an hour.
 use strict;
 use warnings;
 
@@ -12,7 +12,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $large = ($ENV{GPUSORT_TEST_SIZE} // '') eq 'large';
-my $seconds = $ENV{COLUMNS_RANDOM_SECONDS} // ($large ? 600 : 10);
+my $seconds = $ENV{COLUMNS_RANDOM_SECONDS} || ($large ? 600 : 10);
 my $seed = $ENV{SEED} || 1 + int(rand(1e9));
 my $rows = 20000;
 diag("SEED=$seed, $seconds s");
@@ -22,7 +22,8 @@ my $node = service_node('columns_random', '', <<'CONF');
 shared_preload_libraries = 'gpusort'
 max_worker_processes = 16
 CONF
-my @types = ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric(14,2)', 'numeric(8,0)', 'numeric(30,6)', 'date', 'time',
+my @types = ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric(14,2)', 'numeric(8,0)', 'numeric(30,6)',
+	'date', 'time',
 	'timestamp', 'timestamptz', 'bool', 'oid', 'uuid', 'int4', 'int8', 'numeric(14,2)', 'float8');
 
 comparison_functions($node);

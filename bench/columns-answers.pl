@@ -1,0 +1,163 @@
+#!/usr/bin/perl
+# columns-answers.pl BINDIR DATABASE: queries with gpusort.columns on and off, as psql measures them.
+#
+#   warm       in a session that has asked before, on and off in turns: medians of RUNS (default 9) of each
+#   first      the first query of a session, for RUNS sessions of each
+#   sessions   SESSIONS (default 64) sessions that ask as fast as they can for SECONDS_EACH (default 10): latencies, the
+#              sessions with the most and the fewest queries, and how many queries were answered from columns
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::Bin;
+use List::Util qw(max min);
+use Session;
+
+my ($bindir, $database) = @ARGV;
+my $runs = $ENV{RUNS} || 9;
+my $sessions = $ENV{SESSIONS} || 64;
+my $seconds = $ENV{SECONDS_EACH} || 10;
+my $psql = "$bindir/psql";
+my $session = Session->new($psql, $database);
+my @queries = (
+	[ 'count(*)', 'sales', 'SELECT count(*) FROM sales' ],
+	[ 'sum of int4', 'sales', 'SELECT sum(customer) FROM sales' ],
+	[ 'sum of float8', 'sales', 'SELECT sum(amount) FROM sales' ],
+	[ 'sum of numeric', 'sales', 'SELECT sum(price) FROM sales' ],
+	[ 'filter, sum', 'sales',
+		"SELECT sum(amount) FROM sales WHERE ts BETWEEN '2020-06-01' AND '2020-12-31' AND shop < 10" ],
+	[ 'filter, sum of numeric', 'sales',
+		"SELECT sum(price) FROM sales WHERE ts BETWEEN '2020-06-01' AND '2020-12-31' AND shop < 10" ],
+	[ 'min, max, avg', 'sales', 'SELECT min(ts), max(ts), avg(price), count(*) FROM sales WHERE shop = 7' ],
+	[ 'TPC-H Q6', 'lineitem',
+		"SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineitem WHERE l_shipdate >= date '1994-01-01' "
+			. "AND l_shipdate < date '1994-01-01' + interval '1' year AND l_discount BETWEEN 0.06 - 0.01 AND"
+			. " 0.06 + 0.01 "
+			. 'AND l_quantity < 24' ]);
+
+sub say_line { printf "%-24s %s\n", @_; STDOUT->flush; return }
+
+# Milliseconds of a query by psql's own clock.
+sub timed
+{
+	my ($in, $query) = @_;
+	my ($ms) = $in->query($query) =~ /^Time: ([\d.]+) ms/m;
+
+	return $ms;
+}
+
+# How a query is answered: dies unless it is from columns.
+sub require_columns
+{
+	my ($query) = @_;
+	my $plan = $session->analyze($query)->{Plan};
+
+	die "not from columns: $query\n"
+		unless ($plan->{'Custom Plan Provider'} // '') eq 'GpuColumns' && !defined $plan->{Columns};
+	return $plan->{Engine};
+}
+
+# A query with columns and without, in turns.
+sub warm
+{
+	my ($name, $table, $query) = @_;
+	my $rows = $session->query("SELECT reltuples::int8 FROM pg_class WHERE relname = '$table'");
+	my $engine = require_columns($query);
+	my %ms;
+
+	$session->query("\\timing on\n");
+	for my $run (0 .. $runs)
+	{
+		foreach my $mode (qw(on off))
+		{
+			$session->query("SET gpusort.columns = $mode");
+			my $ms = timed($session, $query);
+			push @{ $ms{$mode} }, $ms if $run > 0;
+		}
+	}
+	$session->query("SET gpusort.columns = on;\n\\timing off\n");
+	my ($on, $off) = map { Session::median(@{ $ms{$_} }) } qw(on off);
+	say_line($name, sprintf '%8.2f ms with columns (least %.2f), %8.1f without: %6.1f times; %s, %d rows', $on,
+		min(@{ $ms{on} }), $off, $off / $on, $engine, $rows);
+	return $on;
+}
+
+# The first query of a session.
+sub first
+{
+	my ($name, $query) = @_;
+	my %ms;
+
+	foreach my $run (1 .. $runs)
+	{
+		foreach my $mode (qw(on off))
+		{
+			my $new = Session->new($psql, $database);
+
+			$new->query("SET gpusort.columns = $mode;\n\\timing on\n");
+			push @{ $ms{$mode} }, timed($new, $query);
+			$new->finish;
+		}
+	}
+	say_line("first: $name", sprintf '%8.2f ms with columns, %8.1f without',
+		map { Session::median(@{ $ms{$_} }) } qw(on off));
+}
+
+# Queries of a table that were answered from columns.
+sub answered
+{
+	my ($table) = @_;
+	return $session->query("SELECT max(queries) FROM gpusort_columns WHERE rel = '$table'::regclass");
+}
+
+# Many sessions at once.
+sub at_once
+{
+	my ($name, $table, $query, $one) = @_;
+	my $file = "/tmp/columns_answers.$$";
+	my $before = answered($table);
+
+	open my $script, '>', "$file.sql" or die "$file.sql: $!\n";
+	print $script "$query;\n";
+	close $script;
+	system("$bindir/pgbench -n -M prepared -c $sessions -j 2 -T $seconds -f $file.sql -l --log-prefix=$file $database "
+			. ">$file.out 2>&1") == 0 or die "pgbench failed: $file.out\n";
+	my (@ms, %of);
+	foreach my $log (glob "$file.[0-9]*")
+	{
+		open my $lines, '<', $log or die "$log: $!\n";
+		while (my $line = readline $lines)
+		{
+			my ($client, undef, $us) = split / /, $line;
+
+			push @ms, $us / 1000;
+			$of{$client}++;
+		}
+		close $lines;
+	}
+	unlink "$file.sql", "$file.out", glob "$file.[0-9]*";
+	my $all = @ms;
+	my $from_columns = answered($table) - $before;
+	@ms = sort { $a <=> $b } @ms;
+	say_line("$sessions x $name", sprintf '%d queries/s; median %.1f ms, p99 %.1f, most %.1f; %d times one query %.1f; '
+			. 'sessions %d to %d queries; %.2f %% from columns', $all / $seconds, $ms[ $all / 2 ],
+				$ms[ $all * 0.99 ], $ms[-1],
+		$sessions, $sessions * $one, min(values %of), max(values %of), 100 * $from_columns / $all);
+}
+
+printf "# answers from resident columns, %s, %d cores, %s, %s\n", $ENV{COMMIT} // '',
+	scalar(split /\n/, `grep ^processor /proc/cpuinfo`), $session->query('SHOW server_version'), scalar gmtime;
+$session->query(<<"SQL");
+SELECT setseed(0.5);
+CREATE TABLE sales AS SELECT i::int8 AS id, (random() * 5000000)::int4 AS customer, (random() * 1e6)::float8 AS amount,
+	(i % 50)::int4 AS shop, timestamp '2020-01-01' + t * interval '1 s' AS ts, (random() * 3e5)::numeric(12,2) AS price,
+	(t / 500 % 7)::int4 AS state
+	FROM (SELECT i, (random() * 1e8)::int8 AS t FROM generate_series(1, $ENV{ROWS}) i) g;
+VACUUM ANALYZE sales, lineitem;
+SELECT gpusort_columns_add('sales'), gpusort_columns_add('lineitem');
+SQL
+my %warm;
+foreach my $query (@queries) { $warm{ $query->[0] } = warm(@$query) }
+foreach my $query (@queries) { first($query->[0], $query->[2]) if $query->[0] =~ /int4|^filter, sum$|Q6/ }
+foreach my $query (@queries) { at_once(@$query, $warm{ $query->[0] }) if $query->[0] =~ /int4|^filter, sum$|Q6/ }
+$session->finish;
