@@ -183,8 +183,12 @@ take_abbreviated(SortKey *key)
 	CoarseState *state = key->state;
 	SortSupport ssup = &state->abbreviated;
 	gs_type		type;
+	MemoryContext old;
 
+	/* another order is tried while a row is encoded, in a context that ends with it */
+	old = MemoryContextSwitchTo(state->context);
 	open_comparator(ssup, state->sortop, state->ssup.ssup_collation, true);
+	MemoryContextSwitchTo(old);
 	if (ssup->abbrev_converter == NULL)
 		return take_nothing(key);
 	state->own = !type_of_order(ssup, &type);
