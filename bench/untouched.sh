@@ -19,6 +19,7 @@ start_server untouched --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 	autovacuum = off
 	fsync = off
 	max_worker_processes = 16
+	gpusort.columns_quiet = 1h
 CONF
 as_server "$bindir/pgbench" -i -q postgres >/dev/null 2>&1
 as_server "$bindir/pg_ctl" stop -D "$work/untouched" -m fast -s
@@ -27,7 +28,8 @@ cat >"$work/plan.sql" <<-SQL
 		JOIN pgbench_tellers t USING (bid) WHERE a.aid < 5000 AND t.tid < 5 GROUP BY 1 ORDER BY 2 DESC LIMIT 3;
 SQL
 
-sql() { as_server "$bindir/psql" -X -q -A -t -d postgres -c "$1"; }
+# Runs statements, each in a transaction of its own.
+sql() { as_server "$bindir/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d postgres <<<"$1"; }
 
 # Processes of the server.
 children() { pgrep -c -P "$(head -n 1 "$work/data/postmaster.pid")"; }
@@ -58,8 +60,8 @@ serve() {
 	label=$1
 	rm -rf "$work/data"
 	cp -a "$work/untouched" "$work/data"
-	as_server valgrind --tool=callgrind --callgrind-out-file="$work/callgrind.out.%p" "$bindir/postgres" -D "$work/data" \
-		-c "shared_preload_libraries=$2" >"$work/$label.log" 2>&1 &
+	as_server valgrind --tool=callgrind --callgrind-out-file="$work/callgrind.out.%p" "$bindir/postgres" \
+		-D "$work/data" -c "shared_preload_libraries=$2" >"$work/$label.log" 2>&1 &
 	server=$!
 	for _ in $(seq 600); do
 		if sql 'SELECT 1' >/dev/null 2>&1; then break; fi
@@ -81,6 +83,7 @@ serve() {
 		"$(git -C "$root" describe --always --dirty 2>/dev/null || true)" "$("$PG_CONFIG" --version)" "$(date -u)"
 	if [ -n "${BASE:-}" ]; then serve before "$BASE"; fi
 	serve none gpusort
-	serve other gpusort "CREATE EXTENSION gpusort; CREATE TABLE chosen AS SELECT i::int8 AS id FROM
-		generate_series(1, 1000) i; VACUUM chosen; SELECT gpusort_columns_add('chosen')"
+	serve other gpusort "CREATE EXTENSION gpusort;
+		CREATE TABLE chosen AS SELECT i::int8 AS id FROM generate_series(1, 1000) i;
+		SELECT gpusort_columns_add('chosen')"
 } | tee "$root/bench/results/untouched.txt"

@@ -193,7 +193,7 @@ compiled_anew() {
 	done <<-'END'
 		cuda/arrays/rle.cuh arrays/rle.cu
 		cuda/radix/order_pass.cuh radix/inst/orders.cu radix/inst/orders_wide.cu
-		cuda/tuning/sm_75.h .*arrays/merge.cu.*base/engine.cu.*scan/select.cu
+		cuda/tuning/sm_75.h .*arrays/merge.cu.*base/engine.cu.*scan/select.cu.*
 		cpu/cpu.h
 	END
 	rm -r "$dir"

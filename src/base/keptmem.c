@@ -157,7 +157,7 @@ start_timer(void)
 	enable_timeout_after(timeout, KEPT_MS);
 }
 
-/* Restarts the timer after an error, which disables timeouts.  Keeps nothing in a transaction block: more may follow. */
+/* Restarts the timer after an error, which disables timeouts.  Keeps nothing in a transaction block. */
 static void
 restore_timer(void)
 {

@@ -80,7 +80,7 @@ note_relations(List *choices_read)
 
 	if (choices_read == NIL)
 		return;
-	relations = hash_create("gpusort chosen relations", 16, &control, HASH_ELEM | HASH_BLOBS);
+	relations = hash_create("relations with resident columns", 16, &control, HASH_ELEM | HASH_BLOBS);
 	foreach(lc, choices_read)
 	{
 		const ColumnsChoice *choice = lfirst(lc);
@@ -104,7 +104,7 @@ read_choices(void)
 		hash_destroy(relations);
 	relations = NULL;
 	if (context == NULL)
-		context = AllocSetContextCreate(CacheMemoryContext, "gpusort choices", ALLOCSET_SMALL_SIZES);
+		context = AllocSetContextCreate(CacheMemoryContext, "choices of resident columns", ALLOCSET_SMALL_SIZES);
 	MemoryContextReset(context);
 	old = MemoryContextSwitchTo(context);
 	choices = choice_table();

@@ -25,8 +25,8 @@ typedef bool (*HeapRowsTaker) (const HeapPageRows *rows, void *arg);
 
 /*
  * Hands the visible rows of all pages that are not proved to take, in order, serving interrupts.  Pages are looked for
- * where the map, unless it is NULL, says that they were seen last.  Returns the number of pages in use: a table has many
- * that were never used after it grew by several at a time, and without an LSN they cannot be held.
+ * where the map, unless it is NULL, says that they were seen last.  Returns the number of pages in use: a table that
+ * grew by several at a time has many that were never used, and without an LSN they cannot be held.
  */
 extern BlockNumber heap_unproved_rows(Relation rel, Snapshot snapshot, const PageProof *proof, const PageMap *map,
 									  HeapRowsTaker take, void *arg);

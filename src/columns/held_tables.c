@@ -31,7 +31,7 @@ entry_of(Oid relation)
 	{
 		HASHCTL		control = {.keysize = sizeof(Oid), .entrysize = sizeof(HeldTable)};
 
-		tables = hash_create("gpusort held tables", 16, &control, HASH_ELEM | HASH_BLOBS);
+		tables = hash_create("tables of resident columns", 16, &control, HASH_ELEM | HASH_BLOBS);
 	}
 	entry = hash_search(tables, &relation, HASH_ENTER, &found);
 	if (!found)

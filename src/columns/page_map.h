@@ -6,8 +6,8 @@
  *
  *     header | held pages, a bit each | young pages, sorted by block | LSNs | segments | buffers
  *
- * The last three have a value for each page.  LSNs and segments are the keeper's memory, which a later keeper takes over
- * by them.  Buffers are where the keeper saw pages last: pages may have moved since, and who looks there compares.
+ * The last three have a value for each page.  LSNs and segments are the keeper's memory, by which a later keeper takes
+ * pages over.  Buffers are where the keeper saw pages last: pages may have moved since, and who looks there compares.
  *
  * Readers copy all of it under a sequence lock (page_map_read).  A copy is one version: held bits, LSNs and xids belong
  * to the rows that the service has under that version number.

@@ -57,8 +57,8 @@ extern void row_reader_init(RowReader *reader, Relation rel, const ColumnDescrip
 extern bool row_read(RowReader *reader, HeapTupleHeader tuple, uint32 row);
 
 /*
- * Writes the values of many tuples as rows from first on, column by column, which takes half the time.  Returns false if
- * one has NULLs, is older than a column or has a value that cannot be held: they are then to be read one by one.
+ * Writes the values of many tuples as rows from first on, column by column in half the time.  Returns false if one has
+ * NULLs, is older than a column or has a value that cannot be held: they are then to be read one by one.
  */
 extern bool rows_read(RowReader *reader, const HeapTupleHeader *tuples, int count, uint32 first);
 

@@ -81,10 +81,13 @@ before(int fd, off_t place)
 	}
 }
 
+typedef ssize_t (*reader)(int, void *, size_t, off_t);
+typedef ssize_t (*vector_reader)(int, const struct iovec *, int, off_t);
+
 ssize_t
 pread(int fd, void *to, size_t bytes, off_t place)
 {
-	ssize_t		(*real) (int, void *, size_t, off_t) = (ssize_t (*)(int, void *, size_t, off_t)) dlsym(RTLD_NEXT, "pread");
+	reader		real = (reader) dlsym(RTLD_NEXT, "pread");
 
 	before(fd, place);
 	return real(fd, to, bytes, place);
@@ -99,8 +102,7 @@ pread64(int fd, void *to, size_t bytes, off_t place)
 ssize_t
 preadv(int fd, const struct iovec *to, int n, off_t place)
 {
-	ssize_t		(*real) (int, const struct iovec *, int, off_t) =
-		(ssize_t (*)(int, const struct iovec *, int, off_t)) dlsym(RTLD_NEXT, "preadv");
+	vector_reader real = (vector_reader) dlsym(RTLD_NEXT, "preadv");
 
 	before(fd, place);
 	return real(fd, to, n, place);

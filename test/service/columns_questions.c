@@ -145,7 +145,9 @@ static void
 say_rows(peer *p, uint32_t slot, uint32_t n, expected *e)
 {
 	static const gs_column_spec specs[2] = {{GS_I32, false, false}, {GS_I64, false, false}};
-	gs_chunk *chunk = slot_chunk(p, slot);
+	/* made elsewhere, since somebody may be changing the ring meanwhile */
+	static char made[SLOT_BYTES] __attribute__((aligned(64)));
+	gs_chunk *chunk = (gs_chunk *) made;
 
 	(void) gs_chunk_init(chunk, SLOT_BYTES, specs, 2, 4096, 0);
 	chunk->columns[0].has_nulls = 1;
@@ -161,6 +163,7 @@ say_rows(peer *p, uint32_t slot, uint32_t n, expected *e)
 		expect_row(e, null, first, r);
 	}
 	chunk->rows = n;
+	memcpy(slot_chunk(p, slot), made, sizeof(made));
 	say_slot(p, GSD_ADD, slot);
 }
 

@@ -21,6 +21,7 @@ log_min_messages = debug1
 shared_buffers = 32MB
 CONF
 my ($reader, $writer) = (session(), session());
+$_->set_query_timer_restart foreach $reader, $writer;
 my %backend = map { $_->[0] => $_->[1]->query_safe('SELECT pg_backend_pid()') } [ reader => $reader ],
   [ writer => $writer ];
 

@@ -257,6 +257,8 @@ sub kill_server
 
 	$node->kill9;
 	sleep 0.1 while (processes() || -e "/proc/$pid") && time < $patience;
+	# recovery takes as long as the machine is busy
+	local $ENV{PGCTLTIMEOUT} = 600;
 	$node->start;
 }
 
