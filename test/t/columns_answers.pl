@@ -414,6 +414,7 @@ alike("a query: $_", "$_;") foreach (
 		. ' WHERE a = 1 AND a = 2',
 	'SELECT sum(5), count(1), max(NULL::int), count(NULL), min(2.5) FROM t', 'SELECT max(a * a), sum(a::int8 *'
 		. ' id * id * id) FROM t',
+	'SELECT sum(a + id * 922337203685477580) FROM t WHERE a IS NULL',
 	'SELECT sum(s * s * s) FROM t', 'SELECT sum(a / 0) FROM t WHERE a > 100000', 'SELECT sum(a / (a - 5)) FROM t');
 from_columns($session, 'SELECT sum(id) FROM t WHERE a < (SELECT 10)', 'a parameter of an InitPlan');
 
