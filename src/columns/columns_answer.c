@@ -271,7 +271,7 @@ ask(Asking *asking, const Leaf *leaf, PageProof *proof, bool *stale)
 					  &answer, stale, &overflow, &failure))
 		return *stale ? "the version was gone" : overflow ? "a value overflows" : engine_failure_text(failure);
 	figures->engine_ms += lap(&since);
-	if (answer.pages != proof->pages)
+	if (answer.pages != proof->pages || answer.rows > (uint64) proof->pages * MaxHeapTuplesPerPage)
 		return "the service's answer is impossible";
 	why = add_answer(asking, leaf, reduced, &answer);
 	add_figures(figures, proof, table_pages);
