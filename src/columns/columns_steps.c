@@ -11,6 +11,7 @@
 #include "catalog/pg_type_d.h"
 #include "utils/builtins.h"
 
+#include "kernels/common/steps_row.h"
 #include "src/base/compat.h"
 #include "columns_steps.h"
 #include "decimal.h"
@@ -145,29 +146,6 @@ put_filter(StepsWriter *writer, const Filter *filter)
 
 /* ---------------------------------------------------------------- expressions */
 
-/* Returns the range that a held type is pushed in. */
-static gs_number
-number_of(gs_type type)
-{
-	switch (type)
-	{
-		case GS_I16:
-			return GS_NUMBER_I16;
-		case GS_U8:
-		case GS_U16:
-		case GS_I32:
-			return GS_NUMBER_I32;
-		case GS_U32:
-		case GS_I64:
-			return GS_NUMBER_I64;
-		case GS_F32:
-		case GS_F64:
-			return GS_NUMBER_F64;
-		default:
-			return GS_NUMBER_I128;
-	}
-}
-
 /* Appends an instruction. */
 static void
 append(Translation *translation, Fragment *fragment, gs_code code, gs_number result, uint32 operand)
@@ -224,7 +202,7 @@ push_column(Translation *translation, Fragment *fragment, int index)
 	fragment->numeric = column->form != COLUMN_AS_IS;
 	fragment->scale = column_scale(column);
 	fragment->bound = fragment->numeric ? pow(10, column_digits(column)) : ldexp(1, 8 * column->length - 1);
-	append(translation, fragment, GS_CODE_COLUMN, number_of((gs_type) column->gs), (uint32) index);
+	append(translation, fragment, GS_CODE_COLUMN, gs_number_of((gs_type) column->gs), (uint32) index);
 }
 
 /* Pushes a value of this scan. */
