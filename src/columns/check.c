@@ -11,7 +11,6 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "nodes/nodeFuncs.h"
-#include "portability/instr_time.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
@@ -20,6 +19,7 @@
 #include "src/base/compat.h"
 #include "heap_pages.h"
 #include "held_tables.h"
+#include "lap.h"
 #include "rows.h"
 
 PG_FUNCTION_INFO_V1(gpusort_columns_check);
@@ -48,20 +48,6 @@ typedef struct Check
 	double		heap_us;
 	const char *why;			/* columns were not used; NULL: they were */
 } Check;
-
-/* Microseconds since a time, which becomes now. */
-static double
-lap(instr_time *since)
-{
-	instr_time	now;
-	instr_time	passed;
-
-	INSTR_TIME_SET_CURRENT(now);
-	passed = now;
-	INSTR_TIME_SUBTRACT(passed, *since);
-	*since = now;
-	return INSTR_TIME_GET_MILLISEC(passed) * 1000.0;
-}
 
 /* Describes the named columns.  An error if one cannot be held. */
 static void
@@ -222,12 +208,12 @@ answer_from_columns(Check *check, ServiceLink *link, HeldTable *table, PageProof
 		INSTR_TIME_SET_CURRENT(since);
 		if (!held_pages(link, table, check->rel, check->snapshot, proof, &check->why))
 			return false;
-		check->prove_us = lap(&since);
+		check->prove_us = lap_ms(&since) * 1000.0;
 		check->why = NULL;
 		if (store_check(link, table->table, proof->version, proof->proved, proof->nblocks, indexes,
 						(uint32) check->ncolumns, &answer, &stale, &failure))
 		{
-			check->engine_us = lap(&since);
+			check->engine_us = lap_ms(&since) * 1000.0;
 			check->rows += answer.rows;
 			check->sum += answer.sum;
 			check->hash ^= answer.hash;
@@ -284,7 +270,7 @@ answer(Check *check)
 	INSTR_TIME_SET_CURRENT(since);
 	check->from_table = heap_unproved_rows(check->rel, check->snapshot, &proof, held ? &table->map : NULL, take_rows,
 										   check);
-	check->heap_us = lap(&since);
+	check->heap_us = lap_ms(&since) * 1000.0;
 	/* undecided pages would be the same after another load */
 	if (held && check->from_table > check->undecided)
 		columns_hurry();

@@ -9,13 +9,13 @@
 #include "access/table.h"
 #include "access/heapam.h"
 #include "pgstat.h"
-#include "portability/instr_time.h"
 #include "utils/lsyscache.h"
 
 #include "src/base/compat.h"
 #include "columns_answer.h"
 #include "heap_pages.h"
 #include "held_tables.h"
+#include "lap.h"
 #include "rows.h"
 
 /* Questions tried while the service drops the versions that they name. */
@@ -48,20 +48,6 @@ typedef struct Asking
 	const char *why;			/* it failed */
 } Asking;
 
-/* Returns milliseconds since a time, which becomes now. */
-static double
-lap(instr_time *since)
-{
-	instr_time	now;
-	instr_time	passed;
-
-	INSTR_TIME_SET_CURRENT(now);
-	passed = now;
-	INSTR_TIME_SUBTRACT(passed, *since);
-	*since = now;
-	return INSTR_TIME_GET_MILLISEC(passed);
-}
-
 /* ---------------------------------------------------------------- rows of the table */
 
 /* Takes a slot for rows.  Returns false with the reason. */
@@ -88,15 +74,7 @@ open_chunk(Asking *asking)
 		asking->why = "a row is too wide";
 		return false;
 	}
-	for (int i = 0; i < query->ncolumns; i++)
-	{
-		RowColumn  *column = &asking->reader.columns[i];
-
-		column->values = asking->slot + asking->chunk->columns[i].values;
-		column->nulls = (uint64 *) (asking->slot + asking->chunk->columns[i].nulls);
-		column->null_words = asking->chunk->capacity / 64;
-		column->has_nulls = false;
-	}
+	row_reader_fill(&asking->reader, asking->chunk, asking->slot);
 	return true;
 }
 
@@ -266,11 +244,11 @@ ask(Asking *asking, const Leaf *leaf, PageProof *proof, bool *stale)
 		table_pages += add_unheld(asking);
 	if (asking->why != NULL)
 		return asking->why;
-	figures->heap_ms += lap(&since);
+	figures->heap_ms += lap_ms(&since);
 	if (!store_answer(asking->link, asking->added, reduced, sizeof(gs_reduced) * (Size) question->query->nrequests,
 					  &answer, stale, &overflow, &failure))
 		return *stale ? "the version was gone" : overflow ? "a value overflows" : engine_failure_text(failure);
-	figures->engine_ms += lap(&since);
+	figures->engine_ms += lap_ms(&since);
 	if (answer.pages != proof->pages || answer.rows > (uint64) proof->pages * MaxHeapTuplesPerPage)
 		return "the service's answer is impossible";
 	why = add_answer(asking, leaf, reduced, &answer);
@@ -296,7 +274,7 @@ answer_leaf(Asking *asking, Leaf *leaf)
 		INSTR_TIME_SET_CURRENT(since);
 		if (!held_pages(asking->link, leaf->held, leaf->rel, asking->question->snapshot, &proof, &why))
 			return why;
-		asking->question->figures->prove_ms += lap(&since);
+		asking->question->figures->prove_ms += lap_ms(&since);
 		why = ask(asking, leaf, &proof, &stale);
 		pfree(proof.proved);
 		if (!stale)

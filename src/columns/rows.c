@@ -306,6 +306,20 @@ rows_read(RowReader *reader, const HeapTupleHeader *tuples, int count, uint32 fi
 }
 
 void
+row_reader_fill(RowReader *reader, const gs_chunk *header, char *buffer)
+{
+	for (int i = 0; i < reader->ncolumns; i++)
+	{
+		RowColumn  *column = &reader->columns[i];
+
+		column->values = buffer + header->columns[i].values;
+		column->nulls = (uint64 *) (buffer + header->columns[i].nulls);
+		column->null_words = header->capacity / 64;
+		column->has_nulls = false;
+	}
+}
+
+void
 row_forget(RowReader *reader, uint32 first, uint32 end)
 {
 	for (int i = 0; i < reader->ncolumns; i++)

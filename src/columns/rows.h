@@ -53,6 +53,9 @@ typedef struct RowReader
 /* Prepares for a relation's tuples.  Of columns that are given twice, the last is read.  Allocates in this context. */
 extern void row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *columns, int ncolumns);
 
+/* Has values written to a chunk that lies in a buffer, without NULLs so far; header is its header, wherever that is. */
+extern void row_reader_fill(RowReader *reader, const gs_chunk *header, char *buffer);
+
 /* Writes a tuple's values as row number row.  Returns false if a value cannot be held. */
 extern bool row_read(RowReader *reader, HeapTupleHeader tuple, uint32 row);
 

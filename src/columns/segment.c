@@ -46,14 +46,7 @@ segment_init(SegmentWriter *writer, Relation rel, const ColumnDescription *colum
 						UINT32_MAX - UINT32_MAX % 64, 0) != GS_OK ||
 		writer->header->capacity < MaxHeapTuplesPerPage)
 		return false;
-	for (int i = 0; i < ncolumns; i++)
-	{
-		RowColumn  *column = &writer->reader.columns[i];
-
-		column->values = buffer + writer->header->columns[i].values;
-		column->nulls = (uint64 *) (buffer + writer->header->columns[i].nulls);
-		column->null_words = writer->header->capacity / 64;
-	}
+	row_reader_fill(&writer->reader, writer->header, buffer);
 	reset(writer);
 	return true;
 }
