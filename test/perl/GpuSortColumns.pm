@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(columns_node run comparison compared right refused all_held window_held session keeper end_keeper
-	while_stopped next_window);
+	while_stopped next_window waits);
 
 my $node;
 
@@ -133,6 +133,16 @@ sub next_window
 					. "WHERE backend_type = 'gpusort columns'") eq 't';
 		},
 		'the window moves on');
+}
+
+# Waits until so many sessions wait for a lock of a table.
+sub waits
+{
+	my ($table, $sessions) = @_;
+
+	wait_until(
+		sub { run("SELECT count(*) FROM pg_locks WHERE relation = '$table'::regclass AND NOT granted") eq $sessions },
+		'a session waits for the table');
 }
 
 1;

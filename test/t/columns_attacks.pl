@@ -407,28 +407,18 @@ compared(run($bare)), next_window() for 1 .. 2;
 	$first->query_safe('BEGIN; LOCK t; UPDATE t SET b = b + 1 WHERE a < 200');
 	$second->{stdin} .= "BEGIN; LOCK t;\n";
 	$second->{run}->pump_nb;
-	waits(1);
+	waits('t', 1);
 	$first->query_safe('COMMIT');
-	waits(0);
+	waits('t', 0);
 	next_window();
 	$third->{stdin} .= "VACUUM t;\n";
 	$third->{run}->pump_nb;
-	waits(1);
+	waits('t', 1);
 	$second->query_safe('COMMIT');
 	$third->query_safe('SELECT 1');
 	next_window() for 1 .. 2;
 	right('after rolls that missed the table');
 	$_->quit foreach $first, $second, $third;
-}
-
-# Waits until so many sessions wait for a lock of the table.
-sub waits
-{
-	my ($sessions) = @_;
-
-	wait_until(
-		sub { run("SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND NOT granted") eq $sessions },
-		'a session waits for the table');
 }
 
 $node->stop;

@@ -177,17 +177,17 @@ sub transaction_of_keeper
 			$first->query_safe('BEGIN; LOCK s; UPDATE s SET b = b + 1 WHERE a < 100');
 			$second->{stdin} .= "BEGIN; LOCK s;\n";
 			$second->{run}->pump_nb;
-			waits(1);
+			waits('s', 1);
 			set('gpusort.columns_roll = 250ms');
 		});
 	$first->query_safe('COMMIT');
-	waits(0);
+	waits('s', 0);
 	next_window();
 	while_stopped(
 		sub {
 			$third->{stdin} .= "VACUUM s;\n";
 			$third->{run}->pump_nb;
-			waits(1);
+			waits('s', 1);
 			$second->query_safe('COMMIT');
 			$third->query_safe('SELECT 1');
 		});
@@ -195,16 +195,6 @@ sub transaction_of_keeper
 	right('of pages that were changed after their load', run($compare_s));
 	all_held('when loaded again', $compare_s);
 	$_->quit foreach $first, $second, $third;
-}
-
-# Waits until so many sessions wait for a lock of the table.
-sub waits
-{
-	my ($sessions) = @_;
-
-	wait_until(
-		sub { run("SELECT count(*) FROM pg_locks WHERE relation = 's'::regclass AND NOT granted") eq $sessions },
-		'a session waits for the table');
 }
 
 # A keeper that is cancelled while the service does not answer takes no answer for that of a later question.
