@@ -68,7 +68,8 @@ gs_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *step
 			   size_t temp_bytes)
 {
 	if (engine == NULL || engine->ops->rows == NULL || engine->ops->rows->reduce_rows == NULL || rows == NULL ||
-		steps == NULL || !array_valid(out, 8) || !rows_valid(rows) || !source_of(rows, steps) ||
+		steps == NULL || !gs_steps_reduces(steps) || !array_valid(out, 8) || !rows_valid(rows) ||
+		!source_of(rows, steps) ||
 		!temp_valid(temp, temp_bytes, gs_reduce_temp_bytes(engine, rows, steps)))
 		return GS_INVALID;
 	return engine->ops->rows->reduce_rows(engine, rows, steps, out, temp);

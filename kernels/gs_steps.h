@@ -7,7 +7,9 @@
  *
  *   step     takes                     gives
  *   FILTER   rows                      those rows for which every term is true
- *   GROUP    rows                      a gs_reduced for each aggregate
+ *   GROUP    rows                      groups: a gs_reduced for each key, then one for each aggregate
+ *   HAVING   groups                    those groups for which every term is true
+ *   TOP      groups                    the first of them by some of their members, in that order
  *
  * Values are numbers: integers of 16 to 128 bits with a sign, or doubles.  Columns of GS_U8 and GS_U16 are integers of
  * 32 bits, those of GS_U32 of 64, those of GS_U64 of 128; those of GS_U128 are integers of 128 bits with a sign; those
@@ -45,7 +47,9 @@ typedef struct gs_steps
 typedef enum gs_step_kind
 {
 	GS_STEP_FILTER = 1, /* gs_filter_step; at most one, before GROUP */
-	GS_STEP_GROUP		/* gs_group_step; the last */
+	GS_STEP_GROUP,		/* gs_group_step; one */
+	GS_STEP_HAVING,		/* gs_filter_step over members of groups; at most one, after GROUP with keys */
+	GS_STEP_TOP			/* gs_top_step; at most one, after GROUP with keys, the last */
 } gs_step_kind;
 
 typedef struct gs_step
@@ -78,7 +82,7 @@ typedef enum gs_test
 
 typedef struct gs_term
 {
-	uint32_t column;
+	uint32_t column;	/* of the source; of HAVING, a member of the groups: keys are first, then aggregates */
 	uint32_t test;		/* gs_test */
 	uint32_t constants; /* offset of gs_constants */
 	uint32_t nconstants;
@@ -120,46 +124,93 @@ typedef struct gs_instruction
 	uint32_t operand; /* a column, or the offset of a gs_constant */
 } gs_instruction;
 
-/* GS_COUNT, GS_SUM, GS_MIN or GS_MAX of an expression's values that are not NULL; without code, GS_COUNT of rows. */
+/* What aggregates do with an expression's values that are not NULL, beside GS_COUNT, GS_SUM, GS_MIN and GS_MAX. */
+typedef enum gs_aggregation
+{
+	GS_DISTINCT = 16, /* count is the number of different values */
+	GS_MODE,		  /* the most frequent value, of several such the least */
+	GS_RANK_DISC,	  /* of n values, ascending and counted from 0: value max(ceil(fraction * n), 1) - 1 */
+	GS_RANK_FLOOR,	  /* value floor(fraction * (n - 1)) */
+	GS_RANK_CEIL	  /* value ceil(fraction * (n - 1)) */
+} gs_aggregation;
+
+/* An aggregate.  Without code, GS_COUNT of rows. */
 typedef struct gs_aggregate
 {
-	uint32_t operation; /* gs_operation */
+	uint32_t operation; /* gs_operation or gs_aggregation */
 	uint32_t code;		/* offset of gs_instructions */
 	uint32_t ncode;
+	uint32_t terms; /* offset of gs_terms: rows for which one is not true are passed over */
+	uint32_t nterms;
 	uint32_t zero;
+	double fraction; /* of GS_RANK_...: 0 to 1; else 0 */
 } gs_aggregate;
 
+/*
+ * Without keys there is one group, even of no rows.  Rows whose keys are equal, NULL being equal to NULL, are a group;
+ * 0 equals -0, and NaN equals NaN.
+ */
 typedef struct gs_group_step
 {
 	gs_step step;
-	uint32_t naggregates;
+	uint32_t naggregates; /* 0 only with keys */
+	uint32_t nkeys;
+	uint32_t keys; /* offset of the keys' columns, uint32_t */
 	uint32_t zero;
 	gs_aggregate aggregates[];
 } gs_group_step;
 
+#define GS_STEPS_MAX_KEYS 16u
+
+/* An order of groups. */
+typedef struct gs_top_order
+{
+	uint32_t member; /* as in gs_term; of aggregates, not the sum of doubles */
+	uint8_t descending;
+	uint8_t nulls_first;
+	uint16_t zero;
+} gs_top_order;
+
+/* The first groups by these orders, most significant first; which of equal ones is not determined. */
+typedef struct gs_top_step
+{
+	gs_step step;
+	uint32_t norders; /* 1 to GS_STEPS_MAX_KEYS */
+	uint32_t zero;
+	uint64_t limit; /* more than 0 */
+	gs_top_order orders[];
+} gs_top_step;
+
 /*
- * An aggregate's answer.  value: of integers, 128 bits in two's complement; of doubles, a double in value[0].  SUM of
- * integers that leaves 128 bits is GS_OVERFLOW; SUM of doubles adds in any order.  MIN and MAX of doubles: NaN is
- * greatest.
+ * A group's key, or an aggregate's answer.  value: of integers, 128 bits in two's complement; of doubles, a double in
+ * value[0].  SUM of integers that leaves 128 bits is GS_OVERFLOW; SUM of doubles adds in any order.  Of doubles NaN is
+ * greatest, and given as the canonical quiet NaN.
  */
 typedef struct gs_reduced
 {
 	uint64_t value[2];
-	uint64_t count; /* values that were not NULL; 0: there is no value */
+	uint64_t count; /* values that were not NULL, of GS_DISTINCT different ones; 0: there is no value; of a key, 1 or 0 */
 	uint32_t flags;
 	uint32_t zero;
 } gs_reduced;
 
-#define GS_REDUCED_ZEROS 1u /* MIN and MAX of doubles: the value is a zero, and there were zeros of both signs */
+/* The value, MIN, MAX, MODE, a rank or a key, is a zero, and there were zeros of both signs among those equal to it. */
+#define GS_REDUCED_ZEROS 1u
 
 /* Returns GS_OK if a list of at most available bytes follows every rule above.  The list must not change meanwhile. */
 gs_status gs_steps_check(const gs_steps *steps, size_t available);
 
-/* Bytes of a checked list's result. */
+/* Bytes of a group in a checked list's result. */
 size_t gs_steps_result_bytes(const gs_steps *steps);
 
 /*
- * Carries out a checked list over rows whose columns are the source's, in host memory the list, the rows' lists and
+ * Returns true if gs_reduce_rows carries out a checked list: no keys, no aggregate that needs all values at once
+ * (gs_aggregation), and none with terms.  All lists are carried out by gs_groups.h.
+ */
+bool gs_steps_reduces(const gs_steps *steps);
+
+/*
+ * Carries out a checked list for which gs_steps_reduces is true over rows whose columns are the source's, in host memory the list, the rows' lists and
  * out; columns lie in the engine's memory.  Writes the results.  GS_OVERFLOW: see above.
  */
 size_t gs_reduce_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps);

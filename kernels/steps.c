@@ -52,43 +52,60 @@ constants_valid(const gs_constant *constants, uint32_t n, bool real, bool ascend
 	return true;
 }
 
+/* What terms are about: columns of the source, or members of groups. */
+typedef struct subject
+{
+	const gs_steps *steps;
+	uint32_t n;
+	bool members;
+} subject;
+
 /* Checks a term. */
 static bool
-term_valid(const body *b, const gs_term *term)
+term_valid(const body *b, const subject *of, const gs_term *term)
 {
 	const gs_constant *constants;
-	bool real;
+	gs_number number;
 
-	if (term->column >= b->steps->ncolumns || !constants_counted(term->test, term->nconstants))
+	if (term->column >= of->n || !constants_counted(term->test, term->nconstants))
 		return false;
 	if (term->nconstants == 0)
 		return true;
 	if (!inside(b, term->constants, term->nconstants, sizeof(gs_constant)))
 		return false;
-	constants = gs_steps_at(b->steps, term->constants);
-	real = gs_number_of((gs_type) b->steps->types[term->column]) == GS_NUMBER_F64;
-	return constants_valid(constants, term->nconstants, real, term->test == GS_TEST_IN);
+	constants = gs_steps_at(of->steps, term->constants);
+	number = of->members ? gs_member_number(of->steps, term->column)
+						 : gs_number_of((gs_type) of->steps->types[term->column]);
+	return constants_valid(constants, term->nconstants, number == GS_NUMBER_F64, term->test == GS_TEST_IN);
 }
 
-/* Checks a FILTER step.  Constants that several terms shared would make a short list long work. */
+/* Checks terms.  Constants that several of them shared would make a short list long work. */
 static bool
-filter_valid(const gs_steps *steps, uint32_t at, uint32_t bytes)
+terms_valid(const body *b, const subject *of, const gs_term *terms, uint32_t n)
+{
+	uint64_t constants = 0;
+
+	for (uint32_t t = 0; t < n; t++)
+	{
+		if (!term_valid(b, of, &terms[t]))
+			return false;
+		constants += terms[t].nconstants;
+	}
+	return constants <= (b->to - b->from) / sizeof(gs_constant);
+}
+
+/* Checks a FILTER or HAVING step. */
+static bool
+filter_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const subject *of)
 {
 	const gs_filter_step *filter = gs_steps_at(steps, at);
-	uint64_t constants = 0;
 	body b = {steps, 0, at + bytes};
 
 	if (bytes < sizeof(*filter) || filter->zero != 0 || filter->nterms > GS_STEPS_MAX_TERMS ||
 		filter->nterms > (bytes - sizeof(*filter)) / sizeof(gs_term))
 		return false;
 	b.from = at + (uint32_t) (sizeof(*filter) + filter->nterms * sizeof(gs_term));
-	for (uint32_t t = 0; t < filter->nterms; t++)
-	{
-		if (!term_valid(&b, &filter->terms[t]))
-			return false;
-		constants += filter->terms[t].nconstants;
-	}
-	return constants <= (b.to - b.from) / sizeof(gs_constant);
+	return terms_valid(&b, of, filter->terms, filter->nterms);
 }
 
 /* Checks an instruction that pushes a column or a constant. */
@@ -138,16 +155,48 @@ code_valid(const body *b, const gs_instruction *code, uint32_t n)
 	return depth == 1 && (!real || n == 1);
 }
 
+/* Checks the operation of an aggregate. */
+static bool
+operation_valid(const gs_aggregate *a)
+{
+	bool rank = a->operation >= GS_RANK_DISC && a->operation <= GS_RANK_CEIL;
+
+	if (a->operation > (uint32_t) GS_COUNT && (a->operation < GS_DISTINCT || a->operation > GS_RANK_CEIL))
+		return false;
+	return rank ? a->fraction >= 0 && a->fraction <= 1 : a->fraction == 0;
+}
+
 /* Checks an aggregate. */
 static bool
 aggregate_valid(const body *b, const gs_aggregate *a)
 {
-	if (a->operation > GS_COUNT || a->zero != 0 || a->ncode > GS_STEPS_MAX_CODE)
+	const subject columns = {b->steps, b->steps->ncolumns, false};
+
+	if (!operation_valid(a) || a->zero != 0 || a->ncode > GS_STEPS_MAX_CODE || a->nterms > GS_STEPS_MAX_TERMS)
+		return false;
+	if (a->nterms > 0 && (!inside(b, a->terms, a->nterms, sizeof(gs_term)) ||
+						  !terms_valid(b, &columns, gs_steps_at(b->steps, a->terms), a->nterms)))
 		return false;
 	if (a->ncode == 0)
-		return a->operation == GS_COUNT;
+		return a->operation == (uint32_t) GS_COUNT;
 	return inside(b, a->code, a->ncode, sizeof(gs_instruction)) &&
 		   code_valid(b, gs_steps_at(b->steps, a->code), a->ncode);
+}
+
+/* Checks the keys of a GROUP step, each a column of the source. */
+static bool
+keys_valid(const body *b, const gs_group_step *group)
+{
+	const uint32_t *keys = gs_steps_at(b->steps, group->keys);
+
+	if (group->nkeys == 0)
+		return group->keys == 0;
+	if (group->nkeys > GS_STEPS_MAX_KEYS || !inside(b, group->keys, group->nkeys, sizeof(uint32_t)))
+		return false;
+	for (uint32_t i = 0; i < group->nkeys; i++)
+		if (keys[i] >= b->steps->ncolumns)
+			return false;
+	return true;
 }
 
 /* Checks a GROUP step. */
@@ -157,7 +206,7 @@ group_valid(const gs_steps *steps, uint32_t at, uint32_t bytes)
 	const gs_group_step *group = gs_steps_at(steps, at);
 	body b = {steps, 0, at + bytes};
 
-	if (bytes < sizeof(*group) || group->zero != 0 || group->naggregates == 0 ||
+	if (bytes < sizeof(*group) || group->zero != 0 || (group->naggregates == 0 && group->nkeys == 0) ||
 		group->naggregates > GS_STEPS_MAX_AGGREGATES ||
 		group->naggregates > (bytes - sizeof(*group)) / sizeof(gs_aggregate))
 		return false;
@@ -165,7 +214,48 @@ group_valid(const gs_steps *steps, uint32_t at, uint32_t bytes)
 	for (uint32_t i = 0; i < group->naggregates; i++)
 		if (!aggregate_valid(&b, &group->aggregates[i]))
 			return false;
+	return keys_valid(&b, group);
+}
+
+/* Checks a TOP step. */
+static bool
+top_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const gs_group_step *group)
+{
+	const gs_top_step *top = gs_steps_at(steps, at);
+
+	if (bytes < sizeof(*top) || top->zero != 0 || top->limit == 0 || top->norders == 0 ||
+		top->norders > GS_STEPS_MAX_KEYS || top->norders > (bytes - sizeof(*top)) / sizeof(gs_top_order))
+		return false;
+	for (uint32_t i = 0; i < top->norders; i++)
+	{
+		const gs_top_order *o = &top->orders[i];
+
+		if (o->member >= group->nkeys + group->naggregates || o->descending > 1 || o->nulls_first > 1 || o->zero != 0)
+			return false;
+		if (o->member >= group->nkeys && gs_member_number(steps, o->member) == GS_NUMBER_F64 &&
+			group->aggregates[o->member - group->nkeys].operation == (uint32_t) GS_SUM)
+			return false;
+	}
 	return true;
+}
+
+/* Checks a step, of which those before have been checked.  group: NULL before the GROUP step. */
+static bool
+step_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const gs_group_step *group)
+{
+	const gs_step *step = gs_steps_at(steps, at);
+	subject of = {steps, steps->ncolumns, group != NULL};
+
+	if (step->kind == GS_STEP_GROUP)
+		return group == NULL && group_valid(steps, at, bytes);
+	if (step->kind == GS_STEP_FILTER)
+		return group == NULL && filter_valid(steps, at, bytes, &of);
+	if (group == NULL || group->nkeys == 0)
+		return false;
+	of.n = group->nkeys + group->naggregates;
+	if (step->kind == GS_STEP_HAVING)
+		return filter_valid(steps, at, bytes, &of);
+	return step->kind == GS_STEP_TOP && top_valid(steps, at, bytes, group);
 }
 
 /* Checks the header and the types. */
@@ -176,7 +266,7 @@ header_valid(const gs_steps *steps, size_t available)
 		steps->bytes < sizeof(*steps) || steps->bytes > available || steps->bytes > GS_STEPS_MAX_BYTES ||
 		steps->bytes % 8 != 0 || steps->zero != 0)
 		return false;
-	if (steps->ncolumns == 0 || steps->ncolumns > GS_STEPS_MAX_COLUMNS || steps->nsteps == 0 || steps->nsteps > 2 ||
+	if (steps->ncolumns == 0 || steps->ncolumns > GS_STEPS_MAX_COLUMNS || steps->nsteps == 0 || steps->nsteps > 4 ||
 		steps->first % 8 != 0 || steps->first > steps->bytes || steps->first < sizeof(*steps) + steps->ncolumns)
 		return false;
 	for (uint32_t c = 0; c < steps->ncolumns; c++)
@@ -188,7 +278,8 @@ header_valid(const gs_steps *steps, size_t available)
 gs_status
 gs_steps_check(const gs_steps *steps, size_t available)
 {
-	uint32_t at;
+	const gs_group_step *group = NULL;
+	uint32_t at, before = 0;
 
 	if (!header_valid(steps, available))
 		return GS_INVALID;
@@ -196,21 +287,35 @@ gs_steps_check(const gs_steps *steps, size_t available)
 	for (uint32_t i = 0; i < steps->nsteps; i++)
 	{
 		const gs_step *step = gs_steps_at(steps, at);
-		bool last = i + 1 == steps->nsteps;
 
 		if (steps->bytes - at < sizeof(*step) || step->bytes > steps->bytes - at || step->bytes % 8 != 0 ||
-			step->kind != (last ? GS_STEP_GROUP : GS_STEP_FILTER) ||
-			!(last ? group_valid : filter_valid)(steps, at, step->bytes))
+			step->kind <= before || !step_valid(steps, at, step->bytes, group))
 			return GS_INVALID;
+		before = step->kind;
+		if (step->kind == GS_STEP_GROUP)
+			group = gs_steps_at(steps, at);
 		at += step->bytes;
 	}
-	return at == steps->bytes ? GS_OK : GS_INVALID;
+	return group != NULL && at == steps->bytes ? GS_OK : GS_INVALID;
 }
 
 size_t
 gs_steps_result_bytes(const gs_steps *steps)
 {
-	return gs_steps_group(steps)->naggregates * sizeof(gs_reduced);
+	const gs_group_step *group = gs_steps_group(steps);
+
+	return (group->nkeys + group->naggregates) * sizeof(gs_reduced);
+}
+
+bool
+gs_steps_reduces(const gs_steps *steps)
+{
+	const gs_group_step *group = gs_steps_group(steps);
+
+	for (uint32_t i = 0; i < group->naggregates; i++)
+		if (group->aggregates[i].operation > (uint32_t) GS_COUNT || group->aggregates[i].nterms > 0)
+			return false;
+	return group->nkeys == 0;
 }
 
 gs_status

@@ -55,16 +55,38 @@ gs_steps_at(const gs_steps *steps, uint32_t offset)
 GS_BOTH const gs_filter_step *
 gs_steps_filter(const gs_steps *steps)
 {
-	return steps->nsteps > 1 ? (const gs_filter_step *) gs_steps_at(steps, steps->first) : NULL;
+	const gs_step *first = (const gs_step *) gs_steps_at(steps, steps->first);
+
+	return first->kind == GS_STEP_FILTER ? (const gs_filter_step *) first : NULL;
 }
 
-/* Returns the GROUP step of a checked list, its last one. */
+/* Returns the GROUP step of a checked list. */
 GS_BOTH const gs_group_step *
 gs_steps_group(const gs_steps *steps)
 {
 	const gs_filter_step *filter = gs_steps_filter(steps);
 
 	return (const gs_group_step *) gs_steps_at(steps, steps->first + (filter != NULL ? filter->step.bytes : 0));
+}
+
+/* Returns the step of a kind that follows the GROUP step of a checked list, or NULL. */
+GS_BOTH const gs_step *
+gs_steps_after_group(const gs_steps *steps, gs_step_kind kind)
+{
+	const gs_step *step = &gs_steps_group(steps)->step;
+	const char *end = (const char *) steps + steps->bytes;
+
+	do
+		step = (const gs_step *) ((const char *) step + step->bytes);
+	while ((const char *) step < end && step->kind != (uint32_t) kind);
+	return (const char *) step < end ? step : NULL;
+}
+
+/* Returns the column of a GROUP step's key. */
+GS_BOTH uint32_t
+gs_group_key(const gs_steps *steps, uint32_t key)
+{
+	return ((const uint32_t *) gs_steps_at(steps, gs_steps_group(steps)->keys))[key];
 }
 
 /* Returns what an aggregate's values are. */
@@ -74,6 +96,26 @@ gs_aggregate_number(const gs_steps *steps, const gs_aggregate *aggregate)
 	const gs_instruction *code = (const gs_instruction *) gs_steps_at(steps, aggregate->code);
 
 	return aggregate->ncode == 0 ? GS_NUMBER_I64 : (gs_number) code[aggregate->ncode - 1].result;
+}
+
+/* Returns true if what an aggregate gives is a number of rows or values. */
+GS_BOTH bool
+gs_aggregate_counts(const gs_aggregate *aggregate)
+{
+	return aggregate->operation == (uint32_t) GS_COUNT || aggregate->operation == (uint32_t) GS_DISTINCT;
+}
+
+/* Returns what a member of groups is. */
+GS_BOTH gs_number
+gs_member_number(const gs_steps *steps, uint32_t member)
+{
+	const gs_group_step *group = gs_steps_group(steps);
+	const gs_aggregate *aggregate;
+
+	if (member < group->nkeys)
+		return gs_number_of((gs_type) steps->types[gs_group_key(steps, member)]);
+	aggregate = &group->aggregates[member - group->nkeys];
+	return gs_aggregate_counts(aggregate) ? GS_NUMBER_I64 : gs_aggregate_number(steps, aggregate);
 }
 
 /* Joins the halves of an integer. */

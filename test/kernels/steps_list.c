@@ -99,7 +99,7 @@ list_aggregate(steps_list *l, gs_operation operation, const gs_instruction *code
 {
 	uint32_t at = ncode > 0 ? add(l, code, ncode * sizeof(*code)) : 0;
 
-	*(gs_aggregate *) (l->bytes + l->next) = (gs_aggregate){operation, at, ncode, 0};
+	*(gs_aggregate *) (l->bytes + l->next) = (gs_aggregate){.operation = operation, .code = at, .ncode = ncode};
 	l->next += (uint32_t) sizeof(gs_aggregate);
 }
 

@@ -1,0 +1,66 @@
+/*
+ * gs_groups.h: carries out lists of steps (gs_steps.h) with keys, or with aggregates that need all values of a group at
+ * once, by several workers.
+ *
+ *   open                        by one thread
+ *   rows, as often as needed    workers at once, each with its own number
+ *   parts                       by one thread, when all rows have come
+ *   part, for each part once    workers at once
+ *   end, read, close            by one thread
+ *
+ * On a device there is one worker, whose engine is the device's, and rows comes once.  Memory is the hosts' of the
+ * engines that are passed.  After any status but GS_OK only close may follow.
+ */
+#ifndef GS_GROUPS_H
+#define GS_GROUPS_H
+
+#include "gs_steps.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * What is known of a source's column before its rows come: a range that holds all its values which are not NULL, as
+ * integers; of doubles, as gs_float_order64 (common/float_order.h) orders them, zeros being equal.  Of columns that are
+ * neither keys nor counted it may be empty (low > high).
+ */
+typedef struct gs_range
+{
+	gs_constant low, high;
+	bool nulls; /* there may be some */
+} gs_range;
+
+typedef struct gs_groups gs_groups;
+
+/*
+ * rows: at most so many will come.  The list and the ranges are read until the end.  GS_TOO_BIG: keys that do not fit
+ * GS_GROUPS_KEY_BITS together.
+ */
+gs_status gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges, uint64_t rows,
+						 uint32_t workers, gs_groups **groups);
+#define GS_GROUPS_KEY_BITS 64
+
+/* Adds rows.  GS_INVALID: a value outside its range. */
+gs_status gs_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
+
+/* Returns how many parts there are to do; 0 is possible. */
+uint32_t gs_groups_parts(gs_groups *groups);
+gs_status gs_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
+
+/*
+ * Carries out what follows GROUP.  count becomes the number of groups in the result.  GS_TOO_BIG: more than limit groups
+ * (0: no limit) would be left.
+ */
+gs_status gs_groups_end(gs_groups *groups, gs_engine *engine, uint64_t limit, uint64_t *count);
+
+/* Copies groups first to first + n - 1, of gs_steps_result_bytes each, to host memory.  Without TOP their order is any. */
+gs_status gs_groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out);
+
+void gs_groups_close(gs_groups *groups, gs_engine *engine);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
