@@ -9,11 +9,12 @@
 #define GS_CUDA_SCAN_GROUPS_CUH
 
 #include "../../groups.h"
+#include "../base/compact.cuh"
 #include "scan_ops.cuh"
 
 #define GS_GROUP_THREADS 256
 #define GS_GROUP_WARPS	 (GS_GROUP_THREADS / 32)
-#define GS_ROUND		 8 /* rows of a thread */
+#define GS_ROUND		 4 /* rows of a thread */
 #define GS_ROUND_ROWS	 (GS_GROUP_THREADS * GS_ROUND)
 #define GS_GROUP_TILE	 8192 /* rows */
 #define GS_GROUP_PER_SM	 8	  /* blocks, of kernels without tables in shared memory */
@@ -118,7 +119,8 @@ struct gs_table
 struct gs_device_lists
 {
 	const gs_lists *lists;
-	gs_lists *host; /* a copy */
+	gs_lists *host;			/* a copy */
+	const gs_steps *steps; /* the list in host memory */
 	u64 ntiles, rows;
 	u64 numbers; /* row numbers are less */
 };
@@ -133,6 +135,44 @@ struct gs_sorted
 	u64 minus; /* the value's code of -0, of which the next one is +0; ~0: none */
 	u64 n;
 };
+
+/* Arrays that sorts need, used by one after another. */
+struct gs_sort_arrays
+{
+	void *first[2], *second[2];
+	u64 *bits;	/* heads */
+	u32 *starts;
+	u32 *runs;
+	void *temp;
+	size_t temp_bytes;
+};
+
+/* What a sort is to order: packed keys with row numbers, or (values) with values of 0 to 64 bits. */
+struct gs_sort_plan
+{
+	bool values, split;
+	gs_reading value;
+	gs_packed_key coding;
+	u32 terms, nterms; /* that rows must pass as well */
+	u32 key_bits, first_bytes, second_bytes; /* second: 0 if there is none */
+};
+
+/* groups_sort.cu */
+gs_sort_plan gs_sort_rows_plan(u32 key_bits);
+gs_sort_plan gs_sort_values_plan(const gs_reading &value, const gs_packed_key &coding, u32 terms, u32 nterms, u32 key_bits);
+gs_status gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *lists, const gs_sort_plan &plan,
+						const gs_sort_arrays &arrays, gs_group_state *state, gs_sorted *sorted);
+/* Finds where keys begin, or (values) where values do.  Waits for their number. */
+gs_status gs_sorted_starts(gs_cuda_engine *e, const gs_sorted &sorted, bool values, const gs_sort_arrays &arrays,
+						   u32 *starts, gs_group_state *state, u64 *count);
+/* Finds slots in which there are rows, likewise. */
+gs_status gs_used_slots(gs_cuda_engine *e, const gs_table &table, const gs_sort_arrays &arrays, u32 *slots,
+						gs_group_state *state, u64 *count);
+
+/* groups_values.cu: writes the results of aggregates (bits of a set) that need all values, of which sorted has all. */
+gs_status gs_values_results(gs_cuda_engine *e, const gs_device_lists *lists, const gs_sorted &sorted,
+							const gs_packed_key &coding, u64 set, const gs_sort_arrays &arrays, u64 *best,
+							const u64 *keys, u64 groups, gs_reduced *out, gs_group_state *state);
 
 /* groups_plan.cu */
 gs_status gs_lists_plan(gs_lists *lists, const gs_steps *steps, const gs_range *ranges, u64 rows);
@@ -471,6 +511,31 @@ numbers_below(const T *numbers, u64 n, u64 x)
 			n = middle;
 	}
 	return low;
+}
+
+/* Returns the number at a place of an array of 4 or 8 bytes each. */
+__device__ __forceinline__ u64
+number_at(const void *numbers, u32 bytes, u64 i)
+{
+	return bytes == 4 ? ((const u32 *) numbers)[i] : ((const u64 *) numbers)[i];
+}
+
+/* Returns the key of a pair. */
+__device__ __forceinline__ u64
+key_at(const gs_sorted &s, u64 i)
+{
+	if (s.split)
+		return number_at(s.second, s.second_bytes, i);
+	return s.value_bits >= 64 ? 0 : number_at(s.first, s.first_bytes, i) >> s.value_bits;
+}
+
+/* Returns the value of a pair. */
+__device__ __forceinline__ u64
+value_at(const gs_sorted &s, u64 i)
+{
+	const u64 x = number_at(s.first, s.first_bytes, i);
+
+	return s.split ? x : x & gs_mask(s.value_bits);
 }
 
 #endif

@@ -363,7 +363,7 @@ gs_lists_upload(gs_cuda_engine *e, gs_lists *lists, const gs_steps *steps, const
 	memcpy(to + at.steps, steps, steps->bytes);
 	if (at.bases > at.columns)
 		memcpy(to + at.columns, rows->columns, at.bases - at.columns);
-	*out = {(const gs_lists *) memory, lists, at.ntiles, 0, 0};
+	*out = {(const gs_lists *) memory, lists, steps, at.ntiles, 0, 0};
 	out->rows = write_rows(rows, (gs_span *) (to + at.tiles), (u64 *) (to + at.bases));
 	out->numbers = ((const u64 *) (to + at.bases))[rows->nsegments];
 	status = gs_upload(&e->head, memory, to, at.bytes);
