@@ -208,6 +208,7 @@ static __global__ void __launch_bounds__(GS_GROUP_THREADS)
 results_kernel(const results_args a)
 {
 	const gs_lists &l = *a.lists;
+	const gs_group_step *group = gs_steps_group(l.steps);
 	bool good = true;
 
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.groups; i += (u64) gridDim.x * blockDim.x)
@@ -225,7 +226,8 @@ results_kernel(const results_args a)
 			out[k].count = out[k].count != 0;
 		}
 		for (u32 j = 0; j < l.naggregates; j++)
-			out[l.nkeys + j] = gs_fold_result(&l.folds[1 + j], &a.table, slot, &good);
+			out[l.nkeys + j] = group->aggregates[j].operation > (u32) GS_COUNT
+				? gs_reduced_none() : gs_fold_result(&l.folds[1 + j], &a.table, slot, &good);
 	}
 	if (!good)
 		atomicOr(&a.state->failed, GS_FAILED_OVERFLOW);

@@ -461,6 +461,9 @@ launch(gs_cuda_engine *e, void (*kernel)(const fold_args), fold_args &a, u64 all
 	int blocks;
 
 	GS_TRY(gs_cuda_blocks(e, (const void *) kernel, GS_GROUP_THREADS, shared, &blocks));
+	/* gs_cuda_blocks has set the limit that another list needed, if it knows the number already */
+	GS_TRY(gs_cuda_status(
+		cudaFuncSetAttribute((const void *) kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared)));
 	for (a.from = 0; a.from < all; a.from = a.to)
 	{
 		a.to = all - a.from < MOST_TILES ? all : a.from + MOST_TILES;
@@ -489,7 +492,9 @@ gs_fold_tiles(gs_cuda_engine *e, const gs_device_lists *d, const gs_table &table
 		bytes *= 2;
 		a.copies++;
 	}
-	return launch(e, tiles_kernel, a, d->ntiles, (bytes + 15) & ~(size_t) 15);
+	/* few sizes, as the engine keeps the number of blocks for each */
+	bytes = (bytes + 4095) & ~(size_t) 4095;
+	return launch(e, tiles_kernel, a, d->ntiles, bytes < gs_cuda_shared(e) ? bytes : gs_cuda_shared(e));
 }
 
 /* Adds sorted rows to a table whose slots are groups. */

@@ -132,7 +132,7 @@ sum_kind(gs_wide low, gs_wide high, u64 rows)
 {
 	const gs_wide most = gs_number_greatest(GS_NUMBER_I64);
 
-	if (low < -most || high > most)
+	if (low < gs_number_least(GS_NUMBER_I64) || high > most)
 		return GS_FOLD_SUM_MOST;
 	return low >= -(most / (gs_wide) (rows + 1)) && high <= most / (gs_wide) (rows + 1) ? GS_FOLD_SUM
 																						: GS_FOLD_SUM_WIDE;
