@@ -201,8 +201,8 @@ expect_rows(expected_groups *e, const plain_segment *s, uint32_t first, uint32_t
 		g = group_of(e, keys);
 		for (uint32_t k = 0; k < e->group->nkeys; k++)
 		{
-			g->plus[k] |= keys[k].real && keys[k].d == 0 && !signbit(keys[k].d);
-			g->minus[k] |= keys[k].real && keys[k].d == 0 && signbit(keys[k].d);
+			g->plus[k] |= !keys[k].null && keys[k].real && keys[k].d == 0 && !signbit(keys[k].d);
+			g->minus[k] |= !keys[k].null && keys[k].real && keys[k].d == 0 && signbit(keys[k].d);
 		}
 		for (uint32_t i = 0; i < e->group->naggregates; i++)
 			if (!add_value(e, &e->group->aggregates[i], &g->aggregates[i], s, r))
