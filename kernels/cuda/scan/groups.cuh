@@ -252,8 +252,6 @@ gs_fold_result(const gs_fold *f, const gs_table *t, u64 slot, bool *good)
 	return r;
 }
 
-#ifdef __CUDACC__
-
 /* The rows of a thread's round. */
 struct gs_places
 {
@@ -537,7 +535,5 @@ value_at(const gs_sorted &s, u64 i)
 
 	return s.split ? x : x & gs_mask(s.value_bits);
 }
-
-#endif
 
 #endif
