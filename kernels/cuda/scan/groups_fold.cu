@@ -250,7 +250,7 @@ fold_round(const gs_lists &l, const gs_table &t, const gs_places &p, u32 mask, c
 		if (f.kind == GS_FOLD_NONE)
 			continue;
 		some = rows_passing(l, l.terms + f.terms, f.nterms, p, mask);
-		if (f.kind == GS_FOLD_COUNT)
+		if (f.kind == GS_FOLD_COUNT && f.value.ncode <= 1)
 		{
 			some = rows_not_null(p, some, f.value.columns);
 			GS_EACH_ROW(j)

@@ -192,7 +192,8 @@ plan_aggregate(gs_lists *l, gs_fold *f, const gs_steps *steps, const gs_aggregat
 	f->value = gs_reading_of(steps, a->code, a->ncode);
 	if (a->operation > (u32) GS_COUNT)
 		return;
-	f->owns = a->nterms > 0 || may_be_null(steps, f->value.columns, ranges);
+	/* an expression is computed even if its values are only counted: it may leave its range */
+	f->owns = a->nterms > 0 || a->ncode > 1 || may_be_null(steps, f->value.columns, ranges);
 	plan_fold(l, f, steps, a->operation, gs_aggregate_number(steps, a), ranges, rows);
 }
 
