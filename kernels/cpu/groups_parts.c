@@ -208,30 +208,36 @@ answer_whole(part_job *j, uint32_t stream)
 
 /* ---------------------------------------------------------------- groups */
 
-/* Makes the group of a slot. */
-static void
-make_group(const part_job *j, uint32_t slot, gs_reduced *group)
+void
+gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, uint64_t mixed, uint32_t slot,
+			  gs_reduced *group)
 {
-	const gs_cpu_groups *g = j->g;
 	const gs_packed_keys *keys = &g->head.keys;
-	uint32_t naggregates = g->plan.group->naggregates;
-	uint64_t mixed = j->dense ? (g->slot_bits < 64 ? (uint64_t) j->part << g->slot_bits : 0) | slot : j->keys[slot];
 	uint64_t packed = mixed * g->inverse & g->mask;
 
 	for (uint32_t k = 0; k < keys->n; k++)
 	{
 		group[k] = gs_packed_key_value(&keys->keys[k], packed);
 		if (keys->keys[k].zeros && group[k].count > 0 && group[k].value[0] << 1 == 0)
-			group[k] = gs_tally_answer(g, &j->tally, &g->answers[g->hidden_answer[k]], slot);
+			group[k] = gs_tally_answer(g, tally, &g->answers[g->hidden_answer[k]], slot);
 		group[k].count = group[k].count > 0;
 	}
-	for (uint32_t i = 0; i < naggregates; i++)
+	for (uint32_t i = 0; i < g->plan.group->naggregates; i++)
 	{
 		const gs_answer_plan *a = &g->answers[i];
 
-		group[keys->n + i] = g->streams[a->stream].whole ? j->answers[(size_t) slot * g->nwhole + a->whole]
-														 : gs_tally_answer(g, &j->tally, a, slot);
+		group[keys->n + i] = g->streams[a->stream].whole ? answers[(size_t) slot * g->nwhole + a->whole]
+														 : gs_tally_answer(g, tally, a, slot);
 	}
+}
+
+/* Returns the multiplied key of a slot. */
+static uint64_t
+key_of(const part_job *j, uint32_t slot)
+{
+	if (!j->dense)
+		return j->keys[slot];
+	return (j->g->slot_bits < 64 ? (uint64_t) j->part << j->g->slot_bits : 0) | slot;
 }
 
 /* Adds the part's groups to the worker's list.  Without keys there is one, even of no rows. */
@@ -246,7 +252,7 @@ add_groups(part_job *j)
 	{
 		if (j->tally.counts[0][i] == 0 && j->g->head.keys.n > 0)
 			continue;
-		make_group(j, i, group);
+		gs_make_group(j->g, &j->tally, j->answers, key_of(j, i), i, group);
 		GS_TRY(gs_group_list_add(list, group));
 		GS_TRY(gs_work_add(&j->cpu->work, 8 * list->members));
 	}
@@ -265,6 +271,8 @@ gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32
 	size_t answers;
 
 	GS_TRY(gs_group_worker_begin(g, j.w, engine));
+	if (g->few)
+		return gs_few_part(g, j.w, j.cpu, part);
 	GS_TRY(make_slots(&j));
 	GS_TRY(gs_block_reserve(&j.w->work, &j.w->tally, gs_tally_make(g, &j.tally, j.nslots, NULL)));
 	(void) gs_tally_make(g, &j.tally, j.nslots, j.w->tally.data);
