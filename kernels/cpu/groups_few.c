@@ -22,21 +22,29 @@ only_distinct(const gs_cpu_groups *g, uint32_t stream)
 	return true;
 }
 
-/* Chooses between a bitmap and cells.  Returns false if there is neither. */
+/* Returns true if a stream that needs all values at once is to have a bitmap. */
 static bool
-plan_whole(gs_cpu_groups *g, uint32_t stream, uint32_t bits)
+wants_bits(const gs_cpu_groups *g, uint32_t stream, uint32_t bits)
 {
-	gs_stream *s = &g->streams[stream];
-	gs_stream_value *v = &g->values[s->first];
-	uint64_t most = MOST_BITMAP_BITS >> bits;
+	const gs_stream_value *v = &g->values[g->streams[stream].first];
 
-	if (gs_value_wide(v))
+	return only_distinct(g, stream) && v->type != GS_F64 && v->span < MOST_BITMAP_BITS >> bits &&
+		   v->span / 8 < g->head.rows;
+}
+
+/* Returns true if the groups are few for all streams. */
+static bool
+are_few(const gs_cpu_groups *g, uint32_t bits)
+{
+	gs_tally tally;
+
+	if (bits > 16 || gs_tally_make(g, &tally, (uint32_t) 1 << bits, NULL) > MOST_TALLY_BYTES)
 		return false;
-	s->bits = only_distinct(g, stream) && v->type != GS_F64 && v->span < most && v->span / 8 < g->head.rows;
-	s->bit_words = s->bits ? (uint64_t) v->span / 64 + 1 : 0;
-	v->word = 0;
-	s->words = 1;
-	return s->bits || bits <= MOST_CELL_SLOTS;
+	for (uint32_t i = 0; i < g->nstreams; i++)
+		if (g->streams[i].whole && !wants_bits(g, i, bits) &&
+			(bits > MOST_CELL_SLOTS || gs_value_wide(&g->values[g->streams[i].first])))
+			return false;
+	return true;
 }
 
 void
@@ -44,25 +52,21 @@ gs_few_plan(gs_cpu_groups *g)
 {
 	uint32_t bits = g->head.keys.bits;
 	bool cells = false;
-	gs_tally tally;
 
-	if (bits > 16 || gs_tally_make(g, &tally, (uint32_t) 1 << bits, NULL) > MOST_TALLY_BYTES)
+	g->few = are_few(g, bits);
+	for (uint32_t i = 0; i < g->nstreams && g->few; i++)
+	{
+		gs_stream *s = &g->streams[i];
+
+		if (!s->whole)
+			continue;
+		s->bits = wants_bits(g, i, bits);
+		s->bit_words = s->bits ? (uint64_t) g->values[s->first].span / 64 + 1 : 0;
+		s->words = 1;
+		cells |= !s->bits;
+	}
+	if (!g->few)
 		return;
-	for (uint32_t i = 0; i < g->nstreams; i++)
-		if (g->streams[i].whole && (gs_value_wide(&g->values[g->streams[i].first]) || !plan_whole(g, i, bits)))
-		{
-			/* the universal way: records with keys */
-			for (uint32_t k = 0; k <= i; k++)
-				if (g->streams[k].whole)
-				{
-					g->values[g->streams[k].first].word = 1;
-					g->streams[k].words = 1 + g->values[g->streams[k].first].words;
-				}
-			return;
-		}
-		else
-			cells |= g->streams[i].whole && !g->streams[i].bits;
-	g->few = true;
 	g->factor = g->inverse = 1;
 	g->mask = gs_mask(bits);
 	g->slot_bits = bits;
