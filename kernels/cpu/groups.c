@@ -144,7 +144,7 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 gs_status
 gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 {
-	size_t bytes = ((size_t) g->nstreams << g->part_bits) * sizeof(gs_cursor);
+	size_t bytes = ((size_t) g->nstreams << g->part_bits) * (sizeof(gs_cursor) + sizeof(gs_records *));
 
 	if (w->begun)
 		return GS_OK;
@@ -156,6 +156,7 @@ gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 	GS_TRY(gs_block_reserve(&w->work, &w->cursors_memory, bytes));
 	w->cursors = w->cursors_memory.data;
 	memset(w->cursors, 0, bytes);
+	w->last = (gs_records **) (w->cursors + ((size_t) g->nstreams << g->part_bits));
 	return g->few ? gs_few_begin(g, w) : GS_OK;
 }
 

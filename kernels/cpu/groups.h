@@ -92,18 +92,14 @@ const gs_group_loops *gs_group_loops_choose(gs_vectors vector);
 typedef struct gs_records
 {
 	struct gs_records *next;
-	uint32_t n;
-	uint32_t room;
+	uint64_t room;
 	uint64_t words[];
 } gs_records;
 
-/* Where a worker's next record of a part goes. */
+/* Where a worker's next record of a part goes: these are what its loop over records looks at. */
 typedef struct gs_cursor
 {
-	uint64_t *at;
-	uint32_t left;
-	uint64_t records; /* in all */
-	gs_records *last;
+	uint64_t *at, *end;
 } gs_cursor;
 
 /* A worker's state. */
@@ -115,6 +111,7 @@ typedef struct gs_group_worker
 	gs_steps_plan plan;
 	gs_block memory; /* of the plan */
 	gs_cursor *cursors; /* of each stream and part */
+	gs_records **last;	/* of each stream and part; all but this one are full */
 	gs_block cursors_memory;
 	gs_block slabs; /* an array of gs_block, of which records are cut */
 	uint32_t nslabs;
@@ -213,6 +210,13 @@ gs_status gs_few_end(gs_cpu_groups *g, gs_group_list *list);
 
 /* groups.c: begins a worker's work, by its engine. */
 gs_status gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine);
+
+/* Returns how many records of a stream's part there are in one piece. */
+static inline uint32_t
+gs_records_number(const gs_group_worker *w, size_t part, const gs_records *r)
+{
+	return (uint32_t) (r == w->last[part] ? (uint64_t) (w->cursors[part].at - r->words) : r->room);
+}
 
 /* Returns true if a stream's codes have more than 64 bits. */
 static inline bool

@@ -164,8 +164,8 @@ count_records(gs_cpu_groups *g)
 {
 	for (uint32_t i = 0; i < g->head.workers; i++)
 		for (uint32_t k = 0; k < g->nstreams << g->part_bits && g->workers[i].cursors != NULL; k++)
-			for (const gs_records *r = g->workers[i].cursors[k].last; r != NULL; r = r->next)
-				g->records[k] += r->n;
+			for (const gs_records *r = g->workers[i].last[k]; r != NULL; r = r->next)
+				g->records[k] += gs_records_number(&g->workers[i], k, r);
 }
 
 /* Begins the second half: joins tallies into the first worker's, and counts records. */
@@ -219,9 +219,13 @@ static void
 gather(const gs_cpu_groups *g, size_t part, uint64_t *to)
 {
 	for (uint32_t i = 0; i < g->head.workers; i++)
-		if (g->workers[i].cursors != NULL)
-			for (const gs_records *r = g->workers[i].cursors[part].last; r != NULL; to += r->n, r = r->next)
-				memcpy(to, r->words, r->n * sizeof(*to));
+		for (const gs_records *r = g->workers[i].begun ? g->workers[i].last[part] : NULL; r != NULL; r = r->next)
+		{
+			uint32_t n = gs_records_number(&g->workers[i], part, r);
+
+			memcpy(to, r->words, n * sizeof(*to));
+			to += n;
+		}
 }
 
 /* Answers what the values of a cell tell. */

@@ -28,13 +28,16 @@ typedef struct part_job
 static uint64_t
 records_of(const part_job *j, uint32_t stream)
 {
+	size_t part = ((size_t) stream << j->g->part_bits) + j->part;
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < j->g->head.workers; i++)
-		if (j->g->workers[i].cursors != NULL)
-			for (const gs_records *r = j->g->workers[i].cursors[((size_t) stream << j->g->part_bits) + j->part].last;
-				 r != NULL; r = r->next)
-				n += r->n;
+	{
+		const gs_group_worker *w = &j->g->workers[i];
+
+		for (const gs_records *r = w->cursors != NULL ? w->last[part] : NULL; r != NULL; r = r->next)
+			n += gs_records_number(w, part, r);
+	}
 	return n;
 }
 
@@ -46,21 +49,21 @@ for_pieces(part_job *j, uint32_t stream, piece_function call)
 {
 	const uint64_t *words[GS_RECORD_WORDS + 1];
 	uint32_t nwords = j->g->streams[stream].words;
+	size_t part = ((size_t) stream << j->g->part_bits) + j->part;
 
 	for (uint32_t i = 0; i < j->g->head.workers; i++)
 	{
 		const gs_group_worker *w = &j->g->workers[i];
 
-		if (w->cursors == NULL)
-			continue;
-		for (const gs_records *r = w->cursors[((size_t) stream << j->g->part_bits) + j->part].last; r != NULL;
-			 r = r->next)
+		for (const gs_records *r = w->cursors != NULL ? w->last[part] : NULL; r != NULL; r = r->next)
 		{
+			uint32_t n = gs_records_number(w, part, r);
+
 			for (uint32_t k = 0; k < nwords; k++)
 				words[k] = r->words + (size_t) k * r->room;
 			words[nwords] = NULL;
-			GS_TRY(call(j, stream, words, r->n));
-			GS_TRY(gs_work_add(&j->cpu->work, (uint64_t) r->n * (2 + nwords)));
+			GS_TRY(call(j, stream, words, n));
+			GS_TRY(gs_work_add(&j->cpu->work, (uint64_t) n * (2 + nwords)));
 		}
 	}
 	return GS_OK;
@@ -240,6 +243,44 @@ key_of(const part_job *j, uint32_t slot)
 	return (j->g->slot_bits < 64 ? (uint64_t) j->part << j->g->slot_bits : 0) | slot;
 }
 
+/* Of TOP's first order, if it is of a sum or extreme of 64 bits: what the slots have, and the last of the list. */
+typedef struct bar
+{
+	const int64_t *values;
+	const uint32_t *counts;
+	bool descending;
+} bar;
+
+/* Finds what TOP's first order is about. */
+static bar
+find_bar(const part_job *j)
+{
+	const gs_top_step *top = j->w->list.top;
+	const gs_cpu_groups *g = j->g;
+	const gs_answer_plan *a;
+	bar b = {NULL, NULL, false};
+
+	if (top == NULL || top->orders[0].member < g->head.keys.n)
+		return b;
+	a = &g->answers[top->orders[0].member - g->head.keys.n];
+	if (a->tally == GS_NO_TALLY || g->tallies[a->tally].held != GS_I64)
+		return b;
+	return (bar){j->tally.values[a->tally], j->tally.counts[a->stream], top->orders[0].descending != 0};
+}
+
+/* Returns true if a slot's group comes behind the last of a full list.  NULL is left to the list. */
+static bool
+below_bar(const bar *b, const gs_group_list *list, uint32_t slot)
+{
+	const gs_reduced *last;
+
+	if (b->values == NULL || list->n < list->top->limit || b->counts[slot] == 0)
+		return false;
+	last = &list->groups[list->top->orders[0].member];
+	return last->count > 0 && (b->descending ? b->values[slot] < (int64_t) last->value[0]
+											 : b->values[slot] > (int64_t) last->value[0]);
+}
+
 /* Adds the part's groups to the worker's list.  Without keys there is one, even of no rows. */
 static gs_status
 add_groups(part_job *j)
@@ -247,10 +288,11 @@ add_groups(part_job *j)
 	gs_reduced group[GS_MOST_VALUES];
 	gs_group_list *list = &j->w->list;
 	uint64_t before = list->n;
+	bar b = find_bar(j);
 
 	for (uint32_t i = 0; i < j->nslots; i++)
 	{
-		if (j->tally.counts[0][i] == 0 && j->g->head.keys.n > 0)
+		if ((j->tally.counts[0][i] == 0 && j->g->head.keys.n > 0) || below_bar(&b, list, i))
 			continue;
 		gs_make_group(j->g, &j->tally, j->answers, key_of(j, i), i, group);
 		GS_TRY(gs_group_list_add(list, group));

@@ -28,7 +28,7 @@ clause_at(const job *j, uint32_t clause)
 
 /* Makes room for records in one piece, at the end of a slab of which later ones take more. */
 static gs_status
-new_records(gs_group_worker *w, const gs_stream *s, gs_cursor *cursor)
+new_records(gs_group_worker *w, const gs_stream *s, size_t part)
 {
 	size_t bytes = (sizeof(gs_records) + (size_t) s->words * s->room * 8 + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 	gs_records *records;
@@ -49,10 +49,9 @@ new_records(gs_group_worker *w, const gs_stream *s, gs_cursor *cursor)
 	records = (gs_records *) w->slab;
 	w->slab += bytes;
 	w->slab_left -= bytes;
-	*records = (gs_records){cursor->last, 0, s->room};
-	cursor->last = records;
-	cursor->at = records->words;
-	cursor->left = s->room;
+	*records = (gs_records){w->last[part], s->room};
+	w->last[part] = records;
+	w->cursors[part] = (gs_cursor){records->words, records->words + s->room};
 	return GS_OK;
 }
 
@@ -61,18 +60,22 @@ static gs_status
 place_first(job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first, uint32_t n)
 {
 	const gs_stream *s = &j->g->streams[stream];
-	gs_cursor *cursors = j->w->cursors + ((size_t) stream << j->g->part_bits);
+	size_t begin = (size_t) stream << j->g->part_bits;
+	gs_cursor *cursors = j->w->cursors + begin;
 
 	for (uint32_t i = 0; i < n; i++)
 	{
-		gs_cursor *c = &cursors[shift < 64 ? by[i] >> shift : 0];
+		size_t part = shift < 64 ? by[i] >> shift : 0;
+		uint64_t *at = cursors[part].at;
 
-		if (c->left == 0)
-			GS_TRY(new_records(j->w, s, c));
-		c->left--;
-		c->last->n++;
-		j->at[i] = c->at;
-		*c->at++ = first[i];
+		if (at == cursors[part].end)
+		{
+			GS_TRY(new_records(j->w, s, begin + part));
+			at = cursors[part].at;
+		}
+		j->at[i] = at;
+		*at = first[i];
+		cursors[part].at = at + 1;
 	}
 	return GS_OK;
 }
