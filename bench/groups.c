@@ -5,8 +5,8 @@
  *   bench/groups [cpu | gpu] [ROWS]
  *
  * Columns: customer (4 bytes, a value for 4 rows), shop (4 bytes, 50 values), quantity (4 bytes), price (8 bytes) and
- * amount (double), in segments of 1 M rows, in the engine's memory.  Times are the least of seven, in milliseconds on the
- * clock, from the list of steps to the groups in host memory.  On the CPU they are those of one thread.
+ * amount (double), in segments of 1 M rows, in the engine's memory.  Times are the least of seven, in milliseconds on
+ * the clock, from the list of steps to the groups in host memory.  On the CPU they are those of one thread.
  */
 #include "../kernels/gs_groups.h"
 #include "../kernels/common/float_order.h"

@@ -1,8 +1,8 @@
 /*
  * groups.cu: lists of steps with groups (gs_groups.h) on a device.
  *
- * Rows become groups in one of three ways.  Shared: slots are packed keys, in tables of the blocks.  Dense: likewise, in
- * one table in device memory.  Sorted: row numbers are sorted by key.  Aggregates that need all values are found in
+ * Rows become groups in one of three ways.  Shared: slots are packed keys, in tables of the blocks.  Dense: likewise,
+ * in one table in device memory.  Sorted: row numbers are sorted by key.  Aggregates that need all values are found in
  * pairs of key and value, sorted for each different expression.  HAVING and TOP are the host's; of many groups the
  * device first selects those that may be among the first.
  */
@@ -269,7 +269,8 @@ write_results(cuda_groups *g, const results_args &r)
 {
 	u64 *best = NULL;
 
-	results_kernel<<<gs_cuda_grid(g->e, r.groups, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, g->e->stream>>>(r);
+	results_kernel<<<gs_cuda_grid(g->e, r.groups, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
+					 g->e->stream>>>(r);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	if (g->nsets > 0)
 		GS_TRY(take(g, r.groups, &best));
@@ -443,8 +444,8 @@ list_groups(cuda_groups *g, const u32 *which, u64 n)
 		const u64 some = n - done < piece ? n - done : piece;
 
 		if (which != NULL)
-			copy_kernel<<<gs_cuda_grid(g->e, some * g->list.members, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
-						  g->e->stream>>>(g->out, which + done, some, g->list.members, copy);
+			copy_kernel<<<gs_cuda_grid(g->e, some * g->list.members, GS_GROUP_THREADS, GS_GROUP_PER_SM),
+						  GS_GROUP_THREADS, 0, g->e->stream>>>(g->out, which + done, some, g->list.members, copy);
 		status = gs_download(&g->e->head, here, which != NULL ? copy : g->out + done * g->list.members, some * bytes);
 		if (status == GS_OK)
 			status = gs_group_poll(g->e);
@@ -467,7 +468,8 @@ find_most(cuda_groups *g, select_args *a, u64 limit)
 	GS_TRY(take(g, a->n, &a->codes));
 	GS_TRY(take(g, a->n, &sorted));
 	GS_TRY(take(g, bytes, &temp));
-	codes_kernel<<<gs_cuda_grid(g->e, a->n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, g->e->stream>>>(*a);
+	codes_kernel<<<gs_cuda_grid(g->e, a->n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
+				   g->e->stream>>>(*a);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	r.key = GS_U64;
 	r.n = a->n;

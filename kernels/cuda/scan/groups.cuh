@@ -2,8 +2,9 @@
  * groups.cuh: what kernels over lists of steps read and write.
  *
  * The host plans a list once: how each value is read (gs_reading), terms as intervals of 64-bit codes, aggregates as
- * folds.  A fold adds values to its words in a table of slots, one for each group, by atomic operations.  A thread takes
- * GS_ROUND rows at a time: a value is read for all of them before it is used, so that their loads are in flight together.
+ * folds.  A fold adds values to its words in a table of slots, one for each group, by atomic operations.  A thread
+ * takes GS_ROUND rows at a time: a value is read for all of them before it is used, so that their loads are in flight
+ * together.
  */
 #ifndef GS_CUDA_SCAN_GROUPS_CUH
 #define GS_CUDA_SCAN_GROUPS_CUH
@@ -159,7 +160,8 @@ struct gs_sort_plan
 
 /* groups_sort.cu */
 gs_sort_plan gs_sort_rows_plan(u32 key_bits);
-gs_sort_plan gs_sort_values_plan(const gs_reading &value, const gs_packed_key &coding, u32 terms, u32 nterms, u32 key_bits);
+gs_sort_plan gs_sort_values_plan(const gs_reading &value, const gs_packed_key &coding, u32 terms, u32 nterms,
+								 u32 key_bits);
 gs_status gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *lists, const gs_sort_plan &plan,
 						const gs_sort_arrays &arrays, gs_group_state *state, gs_sorted *sorted);
 /* Finds where keys begin, or (values) where values do.  Waits for their number. */

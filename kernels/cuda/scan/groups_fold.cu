@@ -1,10 +1,10 @@
 /*
  * groups_fold.cu: adds rows to a table of slots, one for each group.
  *
- * Of tiles, a row's slot is its packed key.  Where it fits, a block has a table of its own in shared memory, with copies
- * of each slot for different lanes, and adds it to the table in device memory at its end.  Of sorted row numbers, a slot
- * is the number of the group, and a thread takes neighbouring rows.  A thread adds up its rows of one slot before it
- * touches the table, and a warp whose rows all have one slot those of its lanes.
+ * Of tiles, a row's slot is its packed key.  Where it fits, a block has a table of its own in shared memory, with
+ * copies of each slot for different lanes, and adds it to the table in device memory at its end.  Of sorted row numbers, a
+ * slot is the number of the group, and a thread takes neighbouring rows.  A thread adds up its rows of one slot before
+ * it touches the table, and a warp whose rows all have one slot those of its lanes.
  */
 #include "groups.cuh"
 
@@ -469,7 +469,8 @@ launch(gs_cuda_engine *e, void (*kernel)(const fold_args), fold_args &a, u64 all
 		a.to = all - a.from < MOST_TILES ? all : a.from + MOST_TILES;
 		if (a.from > 0)
 			GS_TRY(gs_group_poll(e));
-		kernel<<<(u32) (a.to - a.from < (u64) blocks ? a.to - a.from : blocks), GS_GROUP_THREADS, shared, e->stream>>>(a);
+		kernel<<<(u32) (a.to - a.from < (u64) blocks ? a.to - a.from : blocks), GS_GROUP_THREADS, shared,
+				 e->stream>>>(a);
 		GS_TRY(gs_cuda_status(cudaGetLastError()));
 	}
 	return GS_OK;

@@ -79,7 +79,8 @@ plan_term(const gs_steps *steps, const gs_term *term)
 
 	q.value = column_reading(steps, term->column);
 	q.term = (u32) ((const char *) term - (const char *) steps);
-	q.way = term->test == GS_TEST_IS_NULL ? GS_TERM_NULLS : term->test == GS_TEST_NOT_NULL ? GS_TERM_VALUES : GS_TERM_NONE;
+	q.way = term->test == GS_TEST_IS_NULL ? GS_TERM_NULLS
+		: term->test == GS_TEST_NOT_NULL ? GS_TERM_VALUES : GS_TERM_NONE;
 	if (term->test >= GS_TEST_IS_NULL)
 		return q;
 	q.way = GS_TERM_OTHER;
@@ -198,8 +199,8 @@ plan_aggregate(gs_lists *l, gs_fold *f, const gs_steps *steps, const gs_aggregat
 }
 
 /*
- * Plans a list, whose keys are packed.  ranges NULL: unknown.  Fold 0 is the number of rows, fold 1 + i aggregate i; the
- * minima of keys that may be zeros follow.
+ * Plans a list, whose keys are packed.  ranges NULL: unknown.  Fold 0 is the number of rows, fold 1 + i aggregate i;
+ * the minima of keys that may be zeros follow.
  */
 gs_status
 gs_lists_plan(gs_lists *l, const gs_steps *steps, const gs_range *ranges, u64 rows)

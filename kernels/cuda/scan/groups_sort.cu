@@ -1,7 +1,7 @@
 /*
  * groups_sort.cu: pairs of key and value in order: a pass over the tiles packs those of rows that pass, in any order,
- * then radix sorts put them in order, over the bits that packed keys and values have.  A pair that has more than 64 bits
- * is sorted by its value first, then, as sorts are stable, by its key.
+ * then radix sorts put them in order, over the bits that packed keys and values have.  A pair that has more than 64
+ * bits is sorted by its value first, then, as sorts are stable, by its key.
  */
 #include "groups.cuh"
 
@@ -194,8 +194,8 @@ gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, const gs_sort_plan &p
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	GS_TRY(gs_download(&e->head, &found, state, sizeof(found)));
 	GS_TRY(gs_group_poll(e));
-	GS_TRY(sort_by(e, plan, arrays, false, plan.split ? plan.coding.bits : plan.coding.bits + plan.key_bits, found.count,
-				   &at));
+	GS_TRY(sort_by(e, plan, arrays, false, plan.split ? plan.coding.bits : plan.coding.bits + plan.key_bits,
+				   found.count, &at));
 	if (plan.split)
 		GS_TRY(sort_by(e, plan, arrays, true, plan.key_bits, found.count, &at));
 	*sorted = {};
