@@ -230,7 +230,8 @@ group(uint32_t key, uint32_t n, const wanted *wants)
 		a->ncode = 1;
 		*(gs_instruction *) add(sizeof(gs_instruction)) = (gs_instruction){
 			.code = GS_CODE_COLUMN,
-			.result = wants[i].column == AMOUNT ? GS_NUMBER_F64 : wants[i].column == PRICE ? GS_NUMBER_I64 : GS_NUMBER_I32,
+			.result = wants[i].column == AMOUNT ? GS_NUMBER_F64
+				: wants[i].column == PRICE ? GS_NUMBER_I64 : GS_NUMBER_I32,
 			.operand = wants[i].column};
 	}
 	if (g->nkeys > 0)

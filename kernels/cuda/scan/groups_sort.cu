@@ -64,7 +64,8 @@ write_number(void *to, u32 bytes, u64 i, u64 x)
 
 /* Reads a round's values as codes.  Returns the rows that have one. */
 __device__ __forceinline__ u32
-read_codes(const gs_lists &l, const gs_sort_plan &plan, const gs_places &p, u32 mask, u64 (&code)[GS_ROUND], u32 &failed)
+read_codes(const gs_lists &l, const gs_sort_plan &plan, const gs_places &p, u32 mask, u64 (&code)[GS_ROUND],
+		   u32 &failed)
 {
 	u64 lo[GS_ROUND], hi[GS_ROUND];
 
