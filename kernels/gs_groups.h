@@ -35,7 +35,7 @@ typedef struct gs_groups gs_groups;
 
 /*
  * rows: at most so many will come.  The list and the ranges are read until the end.  GS_TOO_BIG: keys that do not fit
- * GS_GROUPS_KEY_BITS together.
+ * GS_GROUPS_KEY_BITS together; on a device also values of a gs_aggregation whose range has more than 64 bits.
  */
 gs_status gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges, uint64_t rows,
 						 uint32_t workers, gs_groups **groups);
@@ -47,6 +47,9 @@ gs_status gs_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, 
 /* Returns how many parts there are to do; 0 is possible. */
 uint32_t gs_groups_parts(gs_groups *groups);
 gs_status gs_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
+
+/* The most bytes of a result, so that memory ends nowhere: GS_TOO_BIG, from gs_groups_part or gs_groups_end. */
+#define GS_GROUPS_MOST_BYTES ((uint64_t) 256 << 20)
 
 /*
  * Carries out what follows GROUP.  count becomes the number of groups in the result.  GS_TOO_BIG: more than limit groups
