@@ -7,8 +7,8 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
-#include "src/service/protocol.h"
 #include "columns_steps.h"
+#include "store.h"
 
 /* Where answers came from, and how long that took. */
 typedef struct ColumnsFigures
