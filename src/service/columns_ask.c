@@ -20,7 +20,7 @@ typedef struct question
 	bool reduces; /* otherwise: */
 	grouping groups;
 	bool answered;
-	gs_steps steps; /* a private copy, checked; the last member */
+	_Alignas(8) gs_steps steps; /* a private copy, checked; the last member */
 } question;
 
 /*
