@@ -392,13 +392,15 @@ find_held(Asking *asking)
 static void
 find_engine(Asking *asking)
 {
+	ColumnsFigures *figures = asking->question->figures;
 	StoreInfo	info;
 	EngineFailure failure;
 
+	strlcpy(figures->device, engine_kind_text(ENGINE_CPU), sizeof(figures->device));
 	for (int i = 0; i < asking->nleaves; i++)
 		if (asking->leaves[i].held != NULL &&
 			store_info(asking->link, RelationGetRelid(asking->leaves[i].rel), &info, &failure) && info.device >= 0)
-			asking->question->figures->gpu = true;
+			strlcpy(figures->device, info.name, sizeof(figures->device));
 }
 
 /* Answers over a link. */

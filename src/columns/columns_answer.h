@@ -7,6 +7,7 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
+#include "src/service/protocol.h"
 #include "columns_steps.h"
 
 /* Where answers came from, and how long that took. */
@@ -19,7 +20,7 @@ typedef struct ColumnsFigures
 	double		prove_ms;
 	double		heap_ms;
 	double		engine_ms;		/* with the way there and back */
-	bool		gpu;			/* columns lie on one; for EXPLAIN alone */
+	char		device[GSD_NAME_BYTES];	/* on which columns lie, or "CPU"; for EXPLAIN alone */
 } ColumnsFigures;
 
 /* A question. */

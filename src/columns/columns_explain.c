@@ -87,7 +87,7 @@ columns_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	if (node->scans > 0)
 	{
 		explain_pages(node, es);
-		ExplainPropertyText("Engine", engine_kind_text(node->figures.gpu ? ENGINE_GPU : ENGINE_CPU), es);
+		ExplainPropertyText("Engine", node->figures.device, es);
 		if (gpusort_explain_machine)
 			explain_stages(node, es);
 	}
