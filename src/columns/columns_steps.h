@@ -33,8 +33,10 @@ typedef struct Filter
 typedef struct ColumnsSteps
 {
 	gs_steps   *steps;
-	int			scales[GS_STEPS_MAX_AGGREGATES];	/* decimals of each request's integers */
-	bool		all_null[GS_STEPS_MAX_AGGREGATES];	/* a constant of the request is NULL */
+	/* by request */
+	int			first[GS_STEPS_MAX_AGGREGATES]; /* its first aggregate in the list: ranks may have several */
+	int			scales[GS_STEPS_MAX_AGGREGATES];	/* decimals of its integers */
+	bool		all_null[GS_STEPS_MAX_AGGREGATES];	/* a constant of it is NULL */
 } ColumnsSteps;
 
 /* Makes the filter (columns_filter.c).  Returns NULL, or why a constant cannot be converted. */
