@@ -2,7 +2,7 @@
  * columns.c: the public calls on columns in segments.  Each checks its arguments and calls the engine's operation.
  */
 #include "arguments.h"
-#include "gs_steps.h"
+#include "groups.h"
 #include "rows.h"
 
 /* Returns true if the list of columns has types and aligned arrays, and every span names a segment. */
@@ -55,6 +55,12 @@ source_of(const gs_held_rows *rows, const gs_steps *steps)
 	return true;
 }
 
+bool
+gs_held_rows_valid(const gs_held_rows *rows, const gs_steps *steps)
+{
+	return rows_valid(rows) && source_of(rows, steps);
+}
+
 size_t
 gs_reduce_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps)
 {
@@ -68,9 +74,8 @@ gs_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *step
 			   size_t temp_bytes)
 {
 	if (engine == NULL || engine->ops->rows == NULL || engine->ops->rows->reduce_rows == NULL || rows == NULL ||
-		steps == NULL || !gs_steps_reduces(steps) || !array_valid(out, 8) || !rows_valid(rows) ||
-		!source_of(rows, steps) ||
-		!temp_valid(temp, temp_bytes, gs_reduce_temp_bytes(engine, rows, steps)))
+		steps == NULL || !gs_steps_reduces(steps) || !array_valid(out, 8) ||
+		!gs_held_rows_valid(rows, steps) || !temp_valid(temp, temp_bytes, gs_reduce_temp_bytes(engine, rows, steps)))
 		return GS_INVALID;
 	return engine->ops->rows->reduce_rows(engine, rows, steps, out, temp);
 }

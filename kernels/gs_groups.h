@@ -48,6 +48,9 @@ gs_status gs_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, 
 uint32_t gs_groups_parts(gs_groups *groups);
 gs_status gs_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
 
+/* The most bytes of a result, so that memory ends nowhere: GS_TOO_BIG, from gs_groups_part or gs_groups_end. */
+#define GS_GROUPS_MOST_BYTES ((uint64_t) 256 << 20)
+
 /*
  * Carries out what follows GROUP.  count becomes the number of groups in the result.  GS_TOO_BIG: more than limit groups
  * (0: no limit) would be left.

@@ -254,19 +254,13 @@ gs_in_constants(const gs_constant *constants, uint32_t n, gs_wide code, bool rea
 	return low < n && gs_scalar_code(gs_constant_scalar(&constants[low], real), real) == code;
 }
 
-/* Returns true if a row passes a term of the filter. */
+/* Returns true if the code of a value that is not NULL passes a term with constants. */
 GS_BOTH bool
-gs_term_passes(const gs_steps *steps, const gs_term *term, const gs_held *columns, uint64_t row)
+gs_code_passes(const gs_steps *steps, const gs_term *term, gs_wide x, bool real)
 {
-	const gs_held *column = &columns[term->column];
-	const gs_type type = (gs_type) steps->types[term->column];
 	const gs_constant *constants = (const gs_constant *) gs_steps_at(steps, term->constants);
-	const bool null = gs_held_null(column, row), real = gs_number_of(type) == GS_NUMBER_F64;
-	gs_wide x, c;
+	gs_wide c;
 
-	if (null || term->test >= GS_TEST_IS_NULL)
-		return term->test == (null ? GS_TEST_IS_NULL : GS_TEST_NOT_NULL);
-	x = gs_scalar_code(gs_column_scalar(type, column->values, row), real);
 	if (term->test == GS_TEST_IN)
 		return gs_in_constants(constants, term->nconstants, x, real);
 	c = gs_scalar_code(gs_constant_scalar(&constants[0], real), real);
@@ -287,6 +281,19 @@ gs_term_passes(const gs_steps *steps, const gs_term *term, const gs_held *column
 		default: /* GS_TEST_BETWEEN */
 			return x >= c && x <= gs_scalar_code(gs_constant_scalar(&constants[1], real), real);
 	}
+}
+
+/* Returns true if a row passes a term of the filter. */
+GS_BOTH bool
+gs_term_passes(const gs_steps *steps, const gs_term *term, const gs_held *columns, uint64_t row)
+{
+	const gs_held *column = &columns[term->column];
+	const gs_type type = (gs_type) steps->types[term->column];
+	const bool null = gs_held_null(column, row), real = gs_number_of(type) == GS_NUMBER_F64;
+
+	if (null || term->test >= GS_TEST_IS_NULL)
+		return term->test == (null ? GS_TEST_IS_NULL : GS_TEST_NOT_NULL);
+	return gs_code_passes(steps, term, gs_scalar_code(gs_column_scalar(type, column->values, row), real), real);
 }
 
 /* Returns true if a row passes every term of the filter, which may be NULL. */

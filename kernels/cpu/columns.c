@@ -205,13 +205,13 @@ static void
 extend_range(const gs_table *table, gs_cpu_column *column, int half, uint64_t row, size_t n, uint64_t valid)
 {
 	char *values = half ? column->low.data : column->values.data;
-	gs_range *range = &column->range[half];
+	gs_value_range *range = &column->range[half];
 
 	if (!column->has_values)
 	{
 		uint64_t v = value_at(values, column->width, valid);
 
-		*range = (gs_range){v, v, 0, v};
+		*range = (gs_value_range){v, v, 0, v};
 	}
 	if (column->nulls.data != NULL)
 		hide_nulls(values, column->width, column->nulls.data, row, n, range->first);

@@ -228,6 +228,7 @@ static const gs_engine_ops cpu_ops = {
 	.scan = &gs_cpu_scan_ops,
 	.sort = &gs_cpu_sort_ops,
 	.rows = &gs_cpu_row_ops,
+	.groups = &gs_cpu_group_ops,
 };
 
 /* Opens the CPU engine.  threads is reserved: one thread does the work. */

@@ -103,12 +103,12 @@ gs_is_null(const uint64_t *nulls, uint64_t row)
 /* ---------------------------------------------------------------- simd.c */
 
 /* Range of the values of a column, or of one half of it. */
-typedef struct gs_range
+typedef struct gs_value_range
 {
 	uint64_t min, max;
 	uint64_t varying; /* bits that are not constant */
 	uint64_t first;
-} gs_range;
+} gs_value_range;
 
 /* Range of the lengths of strings. */
 typedef struct gs_lengths
@@ -175,7 +175,7 @@ typedef struct gs_loops
 	void (*widen)(uint64_t *to, const uint32_t *from, size_t n, uint64_t base);
 	void (*lengths)(const uint64_t *offsets, size_t n, gs_lengths *lengths);
 	/* Extends a range by values of 1, 2, 4 or 8 bytes. */
-	void (*range)(size_t width, const void *values, size_t n, gs_range *range);
+	void (*range)(size_t width, const void *values, size_t n, gs_value_range *range);
 	/* words = words << bits | part */
 	void (*pack)(size_t width, const void *values, size_t n, const gs_pack *pack, uint64_t *words);
 	/* Puts row numbers below the keys.  Returns GS_FALLS if a key is less than its predecessor, else GS_RISES. */
@@ -205,7 +205,7 @@ typedef struct gs_cpu_column
 	gs_block heap;		 /* GS_BYTES */
 	uint64_t heap_bytes; /* bytes in use */
 	bool has_values;	 /* some row is not NULL; the members below are valid */
-	gs_range range[2];	 /* [1]: of low */
+	gs_value_range range[2];	 /* [1]: of low */
 	uint64_t shortest;	 /* GS_BYTES: range of lengths, and length of the common prefix */
 	uint64_t longest;
 	uint64_t prefix;

@@ -13,7 +13,7 @@
 static uint64_t
 value_field(gs_field *field, const gs_cpu_column *column, int half)
 {
-	const gs_range *range = &column->range[half];
+	const gs_value_range *range = &column->range[half];
 	uint8_t shift = (uint8_t) gs_field_shift(range->varying);
 	uint64_t span = (range->max - range->min) >> shift;
 

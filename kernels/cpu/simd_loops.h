@@ -126,7 +126,7 @@ NAME(lengths)(const uint64_t *offsets, size_t n, gs_lengths *lengths)
 
 /* Extends the range of values, which determines how few bits the column needs. */
 TARGET static void
-NAME(range)(size_t width, const void *values, size_t n, gs_range *range)
+NAME(range)(size_t width, const void *values, size_t n, gs_value_range *range)
 {
 	if (width == 8)
 		RANGE_LOOP(uint64_t);

@@ -4,17 +4,6 @@
  */
 #include "steps.h"
 
-/* A block of rows of one segment. */
-typedef struct block
-{
-	const gs_held *columns;
-	uint64_t first;
-	uint32_t n;
-	uint32_t passed;
-	const uint64_t *mask; /* NULL: all rows pass */
-	uint64_t packed;	  /* columns whose values lie packed by that mask, a bit for each */
-} block;
-
 /* Packs the values of set bits. */
 static void
 pack(const gs_steps_plan *plan, gs_type type, const char *from, const uint64_t *mask, uint32_t n, char *to)
@@ -35,9 +24,8 @@ pack(const gs_steps_plan *plan, gs_type type, const char *from, const uint64_t *
 	}
 }
 
-/* Finds the rows of a block of which no column of an expression is NULL.  Returns their number, all: mask is NULL. */
-static uint32_t
-valid_rows(const block *b, uint64_t columns, uint64_t *own, const uint64_t **mask)
+uint32_t
+gs_block_valid(const gs_rows_block *b, uint64_t columns, uint64_t *own, const uint64_t **mask)
 {
 	uint32_t words = (b->n + 63) / 64, found = 0;
 	bool nulls = false;
@@ -66,9 +54,8 @@ valid_rows(const block *b, uint64_t columns, uint64_t *own, const uint64_t **mas
 	return found;
 }
 
-/* Makes each column of an expression lie without gaps. */
-static void
-gather(gs_steps_plan *plan, block *b, uint64_t columns, const uint64_t *mask, const void **at)
+void
+gs_block_gather(gs_steps_plan *plan, gs_rows_block *b, uint64_t columns, const uint64_t *mask, const void **at)
 {
 	for (; columns != 0; columns &= columns - 1)
 	{
@@ -181,20 +168,20 @@ reduce_aggregates(const gs_steps_plan *plan, uint32_t e, const gs_values_of_bloc
 
 /* Adds the values of an expression. */
 static gs_status
-reduce_expression(gs_steps_plan *plan, uint32_t e, block *b, gs_reduced *out)
+reduce_expression(gs_steps_plan *plan, uint32_t e, gs_rows_block *b, gs_reduced *out)
 {
 	const gs_expression_plan *expression = &plan->expressions[e];
 	const void *columns[GS_STEPS_MAX_COLUMNS];
 	uint64_t own[GS_STEP_WORDS];
 	const uint64_t *mask;
 	gs_values_of_block v = {GS_I64, GS_NUMBER_I64, NULL};
-	uint32_t n = valid_rows(b, expression->columns, own, &mask);
+	uint32_t n = gs_block_valid(b, expression->columns, own, &mask);
 
 	if (n == 0)
 		return GS_OK;
 	if (expression->computed)
 	{
-		gather(plan, b, expression->columns, mask, columns);
+		gs_block_gather(plan, b, expression->columns, mask, columns);
 		if (plan->plain || (expression->ncode == 1 && expression->code[0].code == GS_CODE_COLUMN &&
 							plan->steps->types[expression->code[0].operand] != GS_F32))
 		{
@@ -210,14 +197,14 @@ reduce_expression(gs_steps_plan *plan, uint32_t e, block *b, gs_reduced *out)
 
 /* Adds a block's rows. */
 static gs_status
-reduce_block(gs_steps_plan *plan, block *b, gs_reduced *out)
+reduce_block(gs_steps_plan *plan, gs_rows_block *b, gs_reduced *out)
 {
 	uint64_t mask[GS_STEP_WORDS];
 
 	b->passed = b->n;
 	if (plan->nterms > 0)
 	{
-		b->passed = gs_steps_mask(plan, b->columns, b->first, b->n, mask);
+		b->passed = gs_steps_mask(plan, plan->terms, plan->nterms, b->columns, b->first, b->n, mask);
 		b->mask = b->passed == b->n ? NULL : mask;
 	}
 	for (uint32_t i = 0; i < plan->group->naggregates; i++)
@@ -247,7 +234,7 @@ reduce_span(gs_steps_plan *plan, gs_work *work, const gs_span *span, const gs_he
 	for (uint32_t done = 0; done < span->rows; done += most)
 	{
 		uint32_t n = span->rows - done < most ? span->rows - done : most;
-		block b = {.columns = columns, .first = (uint64_t) span->first + done, .n = n};
+		gs_rows_block b = {.columns = columns, .first = (uint64_t) span->first + done, .n = n};
 
 		GS_TRY(reduce_block(plan, &b, out));
 		GS_TRY(gs_work_add(work, (uint64_t) n * (plan->nterms + plan->group->naggregates)));

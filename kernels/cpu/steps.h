@@ -71,9 +71,9 @@ typedef struct gs_steps_plan
 	uint32_t nterms, nexpressions;
 	bool plain; /* no filter, and values that are reduced where they lie */
 	gs_term_plan *terms;
-	gs_key_range *ranges;
 	gs_expression_plan *expressions;
 	uint32_t *expression_of; /* each aggregate's; none: GS_NO_EXPRESSION */
+	gs_term_plan **clauses;	 /* each aggregate's terms */
 	void *packed[GS_STEPS_MAX_COLUMNS];		/* room for a column's values of a block */
 	void *slots[GS_STEPS_MAX_DEPTH + 1]; /* room for values of expressions, 16 bytes each */
 } gs_steps_plan;
@@ -101,8 +101,25 @@ const gs_step_loops *gs_step_loops_choose(gs_vectors vector);
 /* steps_plan.c: lays a plan of a list out in memory; memory NULL: returns its bytes only. */
 size_t gs_steps_plan_make(gs_steps_plan *plan, const gs_steps *steps, char *memory);
 
+/* A block of rows of one segment. */
+typedef struct gs_rows_block
+{
+	const gs_held *columns;
+	uint64_t first;
+	uint32_t n;
+	uint32_t passed;
+	const uint64_t *mask; /* NULL: all rows pass */
+	uint64_t packed;	  /* columns whose values lie packed by that mask, a bit for each */
+} gs_rows_block;
+
+/* steps.c: finds the rows of a block of which no column of some is NULL.  Returns their number, all: mask is NULL. */
+uint32_t gs_block_valid(const gs_rows_block *b, uint64_t columns, uint64_t *own, const uint64_t **mask);
+/* Makes each of some columns lie without gaps: the values of the mask's rows, at[c] for column c. */
+void gs_block_gather(gs_steps_plan *plan, gs_rows_block *b, uint64_t columns, const uint64_t *mask, const void **at);
+
 /* steps_filter.c: computes the mask of n rows that pass all terms.  Returns how many do. */
-uint32_t gs_steps_mask(const gs_steps_plan *plan, const gs_held *columns, uint64_t first, uint32_t n, uint64_t *mask);
+uint32_t gs_steps_mask(const gs_steps_plan *plan, const gs_term_plan *terms, uint32_t nterms, const gs_held *columns,
+					   uint64_t first, uint32_t n, uint64_t *mask);
 /* Returns the null bits of up to 64 rows from any row on. */
 uint64_t gs_null_bits(const uint64_t *nulls, uint64_t first, uint32_t n);
 

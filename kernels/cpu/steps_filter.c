@@ -126,7 +126,8 @@ passes(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns,
 }
 
 uint32_t
-gs_steps_mask(const gs_steps_plan *plan, const gs_held *columns, uint64_t first, uint32_t n, uint64_t *mask)
+gs_steps_mask(const gs_steps_plan *plan, const gs_term_plan *terms, uint32_t nterms, const gs_held *columns,
+			  uint64_t first, uint32_t n, uint64_t *mask)
 {
 	uint32_t passed = 0;
 
@@ -135,8 +136,8 @@ gs_steps_mask(const gs_steps_plan *plan, const gs_held *columns, uint64_t first,
 		uint32_t some = n - w * 64 < 64 ? n - w * 64 : 64;
 
 		mask[w] = gs_mask(some);
-		for (uint32_t t = 0; t < plan->nterms && mask[w] != 0; t++)
-			mask[w] &= passes(plan, &plan->terms[t], columns, first + w * 64, some);
+		for (uint32_t t = 0; t < nterms && mask[w] != 0; t++)
+			mask[w] &= passes(plan, &terms[t], columns, first + w * 64, some);
 		passed += (uint32_t) __builtin_popcountll(mask[w]);
 	}
 	return passed;

@@ -141,22 +141,44 @@ plan_term(gs_term_plan *t, const gs_steps *steps, const gs_term *term, gs_key_ra
 	}
 }
 
-/* Plans all terms. */
-static void
-plan_filter(gs_steps_plan *plan, const gs_filter_step *filter, arena *a)
+/* Plans terms. */
+static gs_term_plan *
+plan_terms(const gs_steps *steps, const gs_term *terms, uint32_t n, arena *a)
 {
 	uint32_t constants = 0;
+	gs_term_plan *plans;
+	gs_key_range *ranges;
+
+	for (uint32_t i = 0; i < n; i++)
+		constants += terms[i].nconstants;
+	plans = take(a, n * sizeof(gs_term_plan));
+	ranges = take(a, constants * sizeof(gs_key_range));
+	for (uint32_t i = 0; i < n && a->memory != NULL; i++)
+	{
+		plan_term(&plans[i], steps, &terms[i], ranges);
+		ranges += terms[i].nconstants;
+	}
+	return plans;
+}
+
+/* Plans the terms of the filter and of the aggregates. */
+static void
+plan_filters(gs_steps_plan *plan, const gs_filter_step *filter, arena *a)
+{
+	const gs_group_step *group = plan->group;
 
 	plan->nterms = filter != NULL ? filter->nterms : 0;
-	for (uint32_t i = 0; i < plan->nterms; i++)
-		constants += filter->terms[i].nconstants;
-	plan->terms = take(a, plan->nterms * sizeof(gs_term_plan));
-	plan->ranges = take(a, constants * sizeof(gs_key_range));
-	constants = 0;
-	for (uint32_t i = 0; i < plan->nterms && a->memory != NULL; i++)
+	if (filter != NULL)
+		plan->terms = plan_terms(plan->steps, filter->terms, filter->nterms, a);
+	plan->clauses = take(a, group->naggregates * sizeof(gs_term_plan *));
+	for (uint32_t i = 0; i < group->naggregates; i++)
 	{
-		plan_term(&plan->terms[i], plan->steps, &filter->terms[i], plan->ranges + constants);
-		constants += filter->terms[i].nconstants;
+		const gs_aggregate *g = &group->aggregates[i];
+		gs_term_plan *clause =
+			g->nterms > 0 ? plan_terms(plan->steps, gs_steps_at(plan->steps, g->terms), g->nterms, a) : NULL;
+
+		if (a->memory != NULL)
+			plan->clauses[i] = clause;
 	}
 }
 
@@ -214,7 +236,7 @@ plan_group(gs_steps_plan *plan, arena *a)
 {
 	const gs_group_step *group = plan->group;
 	uint64_t columns = 0;
-	uint32_t most = 0;
+	uint32_t most = 2; /* a column that is widened */
 
 	plan->expressions = take(a, group->naggregates * sizeof(gs_expression_plan));
 	plan->expression_of = take(a, group->naggregates * sizeof(uint32_t));
@@ -233,6 +255,8 @@ plan_group(gs_steps_plan *plan, arena *a)
 			most = depth + 1; /* one more takes the result of the top two */
 		plan->plain &= plain;
 	}
+	for (uint32_t k = 0; k < group->nkeys; k++)
+		columns |= (uint64_t) 1 << gs_group_key(plan->steps, k);
 	for (uint32_t c = 0; c < plan->steps->ncolumns; c++)
 		if (columns >> c & 1)
 			plan->packed[c] = take(a, GS_STEP_ROWS * gs_width_of((gs_type) plan->steps->types[c]));
@@ -246,7 +270,7 @@ gs_steps_plan_make(gs_steps_plan *plan, const gs_steps *steps, char *memory)
 	arena a = {memory, 0};
 
 	*plan = (gs_steps_plan){.steps = steps, .group = gs_steps_group(steps)};
-	plan_filter(plan, gs_steps_filter(steps), &a);
+	plan_filters(plan, gs_steps_filter(steps), &a);
 	plan_group(plan, &a);
 	return a.used;
 }

@@ -7,6 +7,7 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
+#include "src/service/protocol.h"
 #include "columns_steps.h"
 
 /* Where answers came from, and how long that took. */
@@ -19,7 +20,7 @@ typedef struct ColumnsFigures
 	double		prove_ms;
 	double		heap_ms;
 	double		engine_ms;		/* with the way there and back */
-	bool		gpu;			/* columns lie on one; for EXPLAIN alone */
+	char		device[GSD_NAME_BYTES];	/* on which columns lie, or "CPU"; for EXPLAIN alone */
 } ColumnsFigures;
 
 /* A question. */
@@ -32,10 +33,14 @@ typedef struct ColumnsQuestion
 	QueryValues values;
 	bool		explained;		/* EXPLAIN shows where columns lie */
 	ColumnsFigures *figures;	/* to which this answer's are added */
+	/* With keys: takes groups as they come, each keys, then aggregates.  Returns NULL, or why they are impossible. */
+	const char *(*take) (void *arg, const gs_reduced *groups, uint64 n);
+	void	   *arg;
 	/* The answer. */
 	ColumnsSteps steps;
-	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];
+	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];	/* without keys */
 	uint64		rows;			/* that were looked at */
+	uint64		groups;
 } ColumnsQuestion;
 
 /* Answers.  Returns NULL, or why columns cannot. */

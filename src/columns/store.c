@@ -253,16 +253,13 @@ store_note(ServiceLink *link, uint64 table, const char *reason)
 	(void) gsd_send(link->socket, &note.head, -1);
 }
 
-/* Waits for the answer to the link's check.  Messages of earlier ones are late. */
+/* Waits for the answer to the link's check. */
 static bool
 await_checked(ServiceLink *link, StoreChecked *result, EngineFailure *why)
 {
 	gsd_message answer;
 
-	do
-		*why = link_receive(link, &answer, true, LINK_WAIT_SORT);
-	while (*why == ENGINE_OK && answer.job.job != link->job);
-	if (*why == ENGINE_OK && answer.head.type != GSD_CHECKED)
+	if (link_receive_job(link, &answer, LINK_WAIT_SORT, why) && answer.head.type != GSD_CHECKED)
 		*why = ENGINE_PROTOCOL;
 	*result = answer.checked;
 	link->asking = *why != ENGINE_OK;

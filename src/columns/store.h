@@ -127,4 +127,38 @@ extern bool store_rows_send(ServiceLink *link, EngineFailure *why);
 extern bool store_answer(ServiceLink *link, uint64 added, void *results, Size bytes, StoreAnswer *answer, bool *stale,
 						 bool *overflow, EngineFailure *why);
 
+/* Groups of an answer, as they come. */
+typedef struct StoreGroups
+{
+	uint64		count;			/* of all */
+	uint64		left;			/* that have not been copied yet */
+	/* store_ask.c alone */
+	ServiceLink *link;
+	const gs_steps *steps;
+	Size		bytes;			/* of a group */
+	uint64		rows;			/* that were looked at, added ones included */
+	const char *here;			/* groups that lie in an area */
+	uint32		nhere;
+	uint32		area;
+	bool		lent;			/* the service waits for that area */
+	uint64	   *seen;			/* fingerprints of keys; NULL: not looked at */
+	uint64		nseen;			/* a power of 2 */
+	gs_reduced *last;			/* the group before, with TOP */
+} StoreGroups;
+
+/*
+ * As store_answer, of the question that store_ask began: for lists with keys, or aggregates of all values.  *too_many:
+ * there are more groups than the service gives.  After true, store_groups gives all of them before the link takes
+ * another question; whoever stops before may park it.  groups has memory of the current context until its end.
+ */
+extern bool store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 added, StoreAnswer *answer,
+								StoreGroups *groups, bool *stale, bool *overflow, bool *too_many,
+								EngineFailure *why);
+
+/*
+ * Copies groups, as many as have come and there is room for, of gs_steps_result_bytes each; waits for some.  0 groups,
+ * without a failure: all have been copied.
+ */
+extern uint64 store_groups(StoreGroups *groups, gs_reduced *out, uint64 room, EngineFailure *why);
+
 #endif

@@ -3,11 +3,17 @@
  * that the caller adds.
  *
  * The mask and the list lie in the first slots of the ring until the answer is there; chunks of rows use the others.
+ * Groups that fit an area come with the answer, others in parts.  What a service that is wrong may say is found where it
+ * can be: more groups than rows or than TOP asks for, counts that rows cannot have, a group that comes twice, groups out
+ * of TOP's order.
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
+#include "miscadmin.h"
 #include "port/pg_bitutils.h"
 
+#include "kernels/common/steps_row.h"
 #include "store.h"
 
 /* Chunks that are on their way while the next one is filled. */
@@ -85,16 +91,6 @@ store_ask(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 	return link_send(link, &message.head, why);
 }
 
-/* Waits for the next message of the question. */
-static bool
-next_message(ServiceLink *link, gsd_message *message, LinkWait what, EngineFailure *why)
-{
-	do
-		*why = link_receive(link, message, true, what);
-	while (*why == ENGINE_OK && message->job.job != link->job);
-	return *why == ENGINE_OK;
-}
-
 /* Notes that a slot is free.  Returns false if that is not what the service says. */
 static bool
 note_free(ServiceLink *link, const gsd_message *message, EngineFailure *why)
@@ -117,7 +113,7 @@ store_rows_buffer(ServiceLink *link, Size *bytes, EngineFailure *why)
 	if (!link->asking)
 		return NULL;
 	if (link->free_slots == 0 &&
-		(!next_message(link, &message, LINK_WAIT_CHUNK, why) || !note_free(link, &message, why)))
+		(!link_receive_job(link, &message, LINK_WAIT_CHUNK, why) || !note_free(link, &message, why)))
 		return NULL;
 	*why = ENGINE_OK;
 	link->slot = (uint32) pg_rightmost_one_pos64(link->free_slots);
@@ -143,7 +139,7 @@ await_answered(ServiceLink *link, gsd_message *message, EngineFailure *why)
 {
 	for (;;)
 	{
-		if (!next_message(link, message, LINK_WAIT_SORT, why))
+		if (!link_receive_job(link, message, LINK_WAIT_SORT, why))
 			return false;
 		if (message->head.type == GSD_ANSWERED)
 			return true;
@@ -152,16 +148,29 @@ await_answered(ServiceLink *link, gsd_message *message, EngineFailure *why)
 	}
 }
 
-/* Copies the results.  Returns false if they are none of so many rows. */
+/* Ends the input of rows and waits for the answer.  Returns false unless its status is GS_OK. */
 static bool
-copy_results(const ServiceLink *link, uint64 rows, void *results, Size bytes)
+finish(ServiceLink *link, uint64 added, gsd_message *message, gs_status *status, EngineFailure *why)
 {
-	const gs_reduced *reduced = results;
+	gsd_count	finish;
 
-	if (bytes > link->layout.area_bytes)
+	*status = GS_PROTOCOL;
+	gsd_head(&finish.head, GSD_FINISH, sizeof(finish));
+	finish.job = link->job;
+	finish.count = added;
+	if (!link_send(link, &finish.head, why) || !await_answered(link, message, why))
 		return false;
-	memcpy(results, link_area(link, 0), bytes);
-	for (Size i = 0; i < bytes / sizeof(*reduced); i++)
+	link->asking = false;
+	*status = (gs_status) message->answered.status;
+	*why = engine_failure_of(*status);
+	return *status == GS_OK;
+}
+
+/* Returns true if results can be those of so many rows. */
+static bool
+possible(const gs_reduced *reduced, uint64 n, uint64 rows)
+{
+	for (uint64 i = 0; i < n; i++)
 		if (reduced[i].count > rows || (reduced[i].flags & ~GS_REDUCED_ZEROS) != 0 || reduced[i].zero != 0)
 			return false;
 	return true;
@@ -171,28 +180,237 @@ bool
 store_answer(ServiceLink *link, uint64 added, void *results, Size bytes, StoreAnswer *answer, bool *stale,
 			 bool *overflow, EngineFailure *why)
 {
-	gsd_count	finish;
 	gsd_message message;
 	gs_status	status;
+	bool		good = finish(link, added, &message, &status, why);
 
-	*stale = *overflow = false;
-	gsd_head(&finish.head, GSD_FINISH, sizeof(finish));
-	finish.job = link->job;
-	finish.count = added;
-	if (!link_send(link, &finish.head, why) || !await_answered(link, &message, why))
-		return false;
-	link->asking = false;
-	status = (gs_status) message.answered.status;
 	*stale = status == GS_INVALID;
 	*overflow = status == GS_OVERFLOW;
-	if (status != GS_OK)
-	{
-		*why = engine_failure_of(status);
+	if (!good)
 		return false;
-	}
 	*answer = (StoreAnswer) {message.answered.rows, message.answered.pages, message.answered.engine_ns};
-	if (message.answered.bytes == bytes && copy_results(link, answer->rows + added, results, bytes))
-		return true;
 	*why = ENGINE_PROTOCOL;
-	return false;
+	if (message.answered.bytes != bytes || bytes > link->layout.area_bytes)
+		return false;
+	memcpy(results, link_area(link, 0), bytes);
+	if (!possible(results, bytes / sizeof(gs_reduced), answer->rows + added))
+		return false;
+	*why = ENGINE_OK;
+	return true;
+}
+
+/* ---------------------------------------------------------------- groups */
+
+/* Returns true if an answer can have so many groups. */
+static bool
+count_possible(const gs_steps *steps, uint64 count, uint64 rows)
+{
+	const gs_top_step *top = (const gs_top_step *) gs_steps_after_group(steps, GS_STEP_TOP);
+
+	if (gs_steps_group(steps)->nkeys == 0)
+		return count == 1;
+	return count <= rows && (top == NULL || count <= top->limit);
+}
+
+/* Makes room for fingerprints of all groups' keys, if it is within the limit of hash tables. */
+static void
+make_fingerprints(StoreGroups *groups)
+{
+	groups->nseen = pg_nextpower2_64(2 * groups->count + 1);
+	if (gs_steps_group(groups->steps)->nkeys > 0 && groups->nseen * sizeof(uint64) <= get_hash_memory_limit())
+		groups->seen = MemoryContextAllocExtended(CurrentMemoryContext, groups->nseen * sizeof(uint64),
+												  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+}
+
+/* Returns a number for a group's keys, not 0. */
+static uint64
+fingerprint(const gs_reduced *group, uint32 nkeys)
+{
+	uint64		hash = hash_bytes_extended((const unsigned char *) group, (int) (nkeys * sizeof(gs_reduced)), 0);
+
+	return hash != 0 ? hash : 1;
+}
+
+/* Notes a group's keys.  Returns false if they were there before. */
+static bool
+note_keys(StoreGroups *groups, const gs_reduced *group)
+{
+	uint64		print = fingerprint(group, gs_steps_group(groups->steps)->nkeys);
+	uint64		at = print & (groups->nseen - 1);
+
+	while (groups->seen[at] != 0)
+	{
+		if (groups->seen[at] == print)
+			return false;
+		at = (at + 1) & (groups->nseen - 1);
+	}
+	groups->seen[at] = print;
+	return true;
+}
+
+/* Returns true if a member of a group has no value. */
+static bool
+is_null(const gs_steps *steps, uint32 member, const gs_reduced *group)
+{
+	const gs_group_step *step = gs_steps_group(steps);
+
+	return group[member].count == 0 &&
+		(member < step->nkeys || !gs_aggregate_counts(&step->aggregates[member - step->nkeys]));
+}
+
+/* Returns a number in the order of a member's values, which are not NULL. */
+static gs_wide
+code_of(const gs_steps *steps, uint32 member, const gs_reduced *group)
+{
+	const gs_group_step *step = gs_steps_group(steps);
+	bool		real = gs_member_number(steps, member) == GS_NUMBER_F64;
+	gs_constant value = {{group[member].value[0], group[member].value[1]}};
+
+	if (member >= step->nkeys && gs_aggregate_counts(&step->aggregates[member - step->nkeys]))
+		return group[member].count;
+	return gs_scalar_code(gs_constant_scalar(&value, real), real);
+}
+
+/* Returns the sign of an order of two groups. */
+static int
+compare_groups(const gs_steps *steps, const gs_top_order *order, const gs_reduced *a, const gs_reduced *b)
+{
+	bool		null_a = is_null(steps, order->member, a);
+	bool		null_b = is_null(steps, order->member, b);
+	gs_wide		x,
+				y;
+
+	if (null_a || null_b)
+		return null_a == null_b ? 0 : null_a == (order->nulls_first != 0) ? -1 : 1;
+	x = code_of(steps, order->member, a);
+	y = code_of(steps, order->member, b);
+	return ((x > y) - (x < y)) * (order->descending ? -1 : 1);
+}
+
+/* Returns true if a group may follow another one in TOP's order. */
+static bool
+follows(const StoreGroups *groups, const gs_top_step *top, const gs_reduced *before, const gs_reduced *group)
+{
+	int			sign = 0;
+
+	for (uint32 i = 0; i < top->norders && sign == 0; i++)
+		sign = compare_groups(groups->steps, &top->orders[i], before, group);
+	return sign <= 0;
+}
+
+/* Checks groups that have been copied. */
+static bool
+groups_possible(StoreGroups *groups, const gs_reduced *copied, uint64 n)
+{
+	const gs_top_step *top = (const gs_top_step *) gs_steps_after_group(groups->steps, GS_STEP_TOP);
+	Size		members = groups->bytes / sizeof(gs_reduced);
+
+	if (!possible(copied, n * members, groups->rows))
+		return false;
+	for (uint64 i = 0; i < n; i++)
+	{
+		const gs_reduced *group = copied + i * members;
+		bool		first = i == 0 && groups->left == groups->count;
+
+		if (groups->seen != NULL && !note_keys(groups, group))
+			return false;
+		if (top != NULL && !first && !follows(groups, top, i > 0 ? group - members : groups->last, group))
+			return false;
+	}
+	if (top != NULL)
+		memcpy(groups->last, copied + (n - 1) * members, groups->bytes);
+	return true;
+}
+
+bool
+store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 added, StoreAnswer *answer,
+					StoreGroups *groups, bool *stale, bool *overflow, bool *too_many, EngineFailure *why)
+{
+	gsd_message message;
+	gs_status	status;
+	bool		good = finish(link, added, &message, &status, why);
+
+	*stale = status == GS_INVALID;
+	*overflow = status == GS_OVERFLOW;
+	*too_many = status == GS_TOO_BIG;
+	if (!good)
+		return false;
+	*answer = (StoreAnswer) {message.answered.rows, message.answered.pages, message.answered.engine_ns};
+	*groups = (StoreGroups) {.count = message.answered.groups, .left = message.answered.groups, .link = link,
+		.steps = question->steps, .bytes = gs_steps_result_bytes(question->steps), .rows = answer->rows + added};
+	*why = ENGINE_PROTOCOL;
+	if (!count_possible(groups->steps, groups->count, groups->rows) ||
+		message.answered.bytes != groups->count * groups->bytes)
+		return false;
+	make_fingerprints(groups);
+	groups->last = palloc(groups->bytes);
+	if (message.answered.bytes <= link->layout.area_bytes)
+	{
+		groups->here = link_area(link, 0);
+		groups->nhere = (uint32) groups->count;
+	}
+	else
+		link->asking = true;	/* until the last part */
+	*why = ENGINE_OK;
+	return true;
+}
+
+/* Waits for a part. */
+static bool
+await_part(StoreGroups *groups, EngineFailure *why)
+{
+	ServiceLink *link = groups->link;
+	gsd_message message;
+
+	if (!link_receive_job(link, &message, LINK_WAIT_ORDER, why))
+		return false;
+	*why = message.head.type == GSD_FAILED ? engine_failure_of((gs_status) message.result.status) : ENGINE_PROTOCOL;
+	if (message.head.type != GSD_PART || message.part.area >= link->layout.areas || message.part.rows == 0 ||
+		message.part.rows > groups->left || message.part.rows > link->layout.area_bytes / groups->bytes)
+		return false;
+	*why = ENGINE_OK;
+	groups->area = message.part.area;
+	groups->here = link_area(link, groups->area);
+	groups->nhere = message.part.rows;
+	groups->lent = true;
+	link->asking = groups->nhere < groups->left;
+	return true;
+}
+
+/* Gives an area back, of which all has been copied. */
+static bool
+give_area_back(StoreGroups *groups, EngineFailure *why)
+{
+	gsd_slot	taken;
+
+	groups->lent = false;
+	if (groups->left == 0)
+		return true;			/* the question is over */
+	gsd_head(&taken.head, GSD_TAKEN, sizeof(taken));
+	taken.job = groups->link->job;
+	taken.slot = groups->area;
+	return link_send(groups->link, &taken.head, why);
+}
+
+uint64
+store_groups(StoreGroups *groups, gs_reduced *out, uint64 room, EngineFailure *why)
+{
+	uint64		n;
+
+	*why = ENGINE_OK;
+	if (groups->left == 0 || (groups->nhere == 0 && !await_part(groups, why)))
+		return 0;
+	n = Min(room, groups->nhere);
+	memcpy(out, groups->here, n * groups->bytes);
+	if (!groups_possible(groups, out, n))
+	{
+		*why = ENGINE_PROTOCOL;
+		return 0;
+	}
+	groups->here += n * groups->bytes;
+	groups->nhere -= (uint32) n;
+	groups->left -= n;
+	if (groups->nhere == 0 && groups->lent && !give_area_back(groups, why))
+		return 0;
+	return n;
 }

@@ -30,6 +30,7 @@
 
 /* A ring for resident columns, made in less than 0.2 ms, takes the mask of 64 GB.  link_enlarge makes larger ones. */
 #define SMALL_SLOTS 16
+#define SMALL_AREAS 8
 #define SMALL_BYTES ((uint64) 64 * 1024)
 
 #define RETRY_MS 10
@@ -181,6 +182,15 @@ link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what)
 	return receive(link, message, wait, what, NULL);
 }
 
+bool
+link_receive_job(ServiceLink *link, gsd_message *message, LinkWait what, EngineFailure *why)
+{
+	do
+		*why = link_receive(link, message, true, what);
+	while (*why == ENGINE_OK && message->job.job != link->job);
+	return *why == ENGINE_OK;
+}
+
 EngineFailure
 link_receive_file(ServiceLink *link, gsd_message *message, int *fd)
 {
@@ -269,7 +279,7 @@ make_ring(ServiceLink *link, uint64 slot_bytes)
 	link->layout.plain = link->kind == LINK_COLUMNS;
 	link->layout.slots = link->layout.plain ? SMALL_SLOTS : RING_SLOTS;
 	link->layout.slot_bytes = slot_bytes;
-	link->layout.areas = link->layout.plain ? 1 : RING_AREAS;
+	link->layout.areas = link->layout.plain ? SMALL_AREAS : RING_AREAS;
 	link->layout.area_bytes = link->layout.plain ? SMALL_BYTES : AREA_BYTES;
 	link->ring_bytes = gsd_ring_bytes(&link->layout);
 	if (fd < 0)

@@ -70,6 +70,9 @@ extern bool link_send_file(ServiceLink *link, const gsd_header *head, int fd, En
 /* Returns the next message; with wait, waits for it.  If there is none, returns ENGINE_OK and a message of type 0. */
 extern EngineFailure link_receive(ServiceLink *link, gsd_message *message, bool wait, LinkWait what);
 
+/* Waits for the next message of the link's job; those of earlier jobs are late.  Returns false with the reason. */
+extern bool link_receive_job(ServiceLink *link, gsd_message *message, LinkWait what, EngineFailure *why);
+
 /* Waits for the next message, which may come with a descriptor; otherwise *fd is -1. */
 extern EngineFailure link_receive_file(ServiceLink *link, gsd_message *message, int *fd);
 

@@ -191,6 +191,8 @@ static bool
 message_expected(const connection *c, const gsd_message *m)
 {
 	bool mine = c->state != NO_JOB && m->slot.job == c->number;
+	/* a check or question is over when it is answered, and what the client said before may be on its way */
+	bool late = c->state == NO_JOB && m->slot.job == c->number;
 
 	switch (m->head.type)
 	{
@@ -203,10 +205,10 @@ message_expected(const connection *c, const gsd_message *m)
 		case GSD_FINISH:
 			return mine && (c->state == ADDING || c->state == OVER);
 		case GSD_TAKEN:
-			return mine && (c->state == READING || c->state == OVER) && m->slot.slot < c->layout.areas &&
+			return (late || (mine && c->state != ADDING)) && m->slot.slot < c->layout.areas &&
 				   !(c->areas_free >> m->slot.slot & 1);
-		case GSD_END: /* a check or question is over when it is answered, and its end may be on its way */
-			return mine || (c->state == NO_JOB && m->job.job == c->number);
+		case GSD_END:
+			return mine || late;
 		case GSD_PING:
 		case GSD_STATUS:
 			return true;
@@ -247,7 +249,7 @@ handle(connection *c, const gsd_message *m, int fd)
 			break;
 		case GSD_TAKEN:
 			c->areas_free |= (uint64_t) 1 << m->slot.slot;
-			gsd_send_parts(c);
+			(c->asking ? gsd_ask_send_parts : gsd_send_parts)(c);
 			break;
 		case GSD_END:
 			gsd_ask_drop(c);

@@ -15,6 +15,13 @@ typedef enum job_state
 	OVER /* failed or complete: only END may follow */
 } job_state;
 
+/* A connection that waits for its turn in pool.c, or has it. */
+typedef struct pool_turn
+{
+	struct pool_turn *next;
+	uint32_t threads; /* that it has, its own included */
+} pool_turn;
+
 typedef struct connection
 {
 	client *base;
@@ -48,6 +55,8 @@ typedef struct connection
 	bool asking;		 /* the job is a question about columns */
 	struct question *question; /* NULL: it has failed */
 	gs_status refused;		   /* why */
+	pool_turn turn;
+	_Atomic bool cancelled; /* threads that work for it should stop */
 	bool closed;
 } connection;
 
@@ -67,6 +76,8 @@ void gsd_on_begin(connection *c, const gsd_begin *m);
 void gsd_on_add(connection *c, const gsd_slot *m);
 void gsd_on_finish(connection *c, const gsd_count *m);
 void gsd_send_parts(connection *c);
+/* After a failure of a device, if it is one: if the device no longer works, ends the whole service. */
+void gsd_device_judge(connection *c, device *dev, gs_status status);
 
 /* columns.c.  Returns true if a message about resident columns may come from this connection now. */
 bool gsd_columns_expected(const connection *c, const gsd_message *m);
@@ -78,12 +89,19 @@ void gsd_columns_leave(connection *c);
 /* columns_ask.c: the messages of a question after GSD_ASK, and its end in any state. */
 void gsd_ask_add(connection *c, const gsd_slot *m);
 void gsd_ask_finish(connection *c, const gsd_count *m);
+void gsd_ask_send_parts(connection *c);
 void gsd_ask_drop(connection *c);
 
 /*
- * pool.c.  Does units of work in all threads, once it is the connection's turn.  Units that a worker does come one
- * after another; workers have numbers below GSD_MAX_THREADS, and the connection's own thread is number 0.  Returns
- * false if the client has cancelled or left; some units were then not done.
+ * pool.c.  Waits for the connection's turn, in which no other has the threads.  Returns false if the client has
+ * cancelled or left.
+ */
+bool gsd_pool_enter(connection *c);
+void gsd_pool_leave(connection *c);
+/*
+ * In its turn, does units of work in all threads.  Units that a worker does come one after another; workers have
+ * numbers below turn.threads, and the connection's own thread is number 0.  Returns false if the client has cancelled
+ * or left; some units were then not done.
  */
 typedef void pool_work(void *arg, uint32_t worker, uint32_t unit);
 bool gsd_pool_run(connection *c, uint32_t units, pool_work *work, void *arg);

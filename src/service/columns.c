@@ -148,7 +148,7 @@ on_store(connection *c, table *t, const gsd_store *m)
 		pthread_mutex_unlock(&t->mutex);
 		if (number == 0)
 		{
-			gsd_segment_free(t, s);
+			gsd_segment_free(t->place, s);
 			status = GS_NOMEM;
 			why = gs_status_text(status);
 		}
@@ -344,6 +344,8 @@ on_info(connection *c, uint64_t relation)
 		m.queries = t->queries;
 		m.refused = t->refused;
 		m.device = t->place->dev != NULL ? (int32_t) t->place->dev->number : -1;
+		if (t->place->dev != NULL)
+			memcpy(m.name, t->place->dev->name, sizeof(m.name));
 		memcpy(m.reason, t->reason, sizeof(m.reason));
 		pthread_mutex_unlock(&t->mutex);
 		gsd_table_leave(t);

@@ -9,7 +9,7 @@
 
 #include "client.h"
 #include "kernels/common/types.h"
-#include "kernels/gs_columns.h"
+#include "kernels/gs_groups.h"
 
 /* ---------------------------------------------------------------- columns_memory.c: where columns lie */
 
@@ -33,6 +33,8 @@ place *gsd_place_host(void);
  */
 bool gsd_work_take(uint64_t bytes);
 void gsd_work_give(uint64_t bytes);
+/* Memory of engines for questions with groups, in the connection's own thread or another of the pool. */
+gs_host gsd_scratch_host(connection *c, bool own);
 /* Memory of a place, counted, and cleared when it is freed, as another database may have it next. */
 gs_status gsd_place_alloc(place *p, uint64_t bytes, char **block);
 void gsd_place_free(place *p, char *block, uint64_t bytes);
@@ -70,6 +72,7 @@ typedef struct segment
 	held_page *pages;
 	held_lines *lines; /* NULL: no page has gaps */
 	uint8_t *bitmaps;
+	gs_range *ranges; /* of the columns */
 	gs_held columns[];
 } segment;
 
@@ -78,9 +81,18 @@ struct table;
 /* Reads a segment from a slot, whose owner may be writing to it.  *why is the text of a status but GS_OK. */
 gs_status gsd_segment_make(const struct table *t, char *slot, uint64_t slot_bytes, const gsd_store *m, segment **made,
 						   const char **why);
-void gsd_segment_free(const struct table *t, segment *s);
+/* Makes a segment without pages in a place, of a chunk of some columns. */
+gs_status gsd_segment_of_chunk(place *p, const uint8_t *types, uint32_t ncolumns, const char *slot, uint64_t slot_bytes,
+							   segment **made);
+void gsd_segment_free(place *p, segment *s);
 /* Looks up a page of a segment.  Returns false if the segment does not have it. */
 bool gsd_segment_page(const segment *s, uint32_t block, uint32_t *first, uint32_t *rows);
+
+/* ---------------------------------------------------------------- columns_range.c: ranges of values */
+
+gs_range gsd_range_of(gs_type type, const void *values, const uint64_t *nulls, uint64_t rows);
+void gsd_range_join(gs_range *range, const gs_range *other);
+extern const gs_range gsd_no_range;
 
 /* ---------------------------------------------------------------- columns_version.c: directories */
 
@@ -194,25 +206,60 @@ typedef struct page_job
 	uint32_t blocks, ncolumns;
 	const uint32_t *columns; /* of the table */
 	const gs_type *types;
+	segment **added; /* segments of these columns alone, whose rows count as well */
+	uint32_t nadded;
 	uint64_t own_bytes;
-	gs_status (*unit)(void *arg, gs_engine *engine, void *own, const gs_held_rows *rows);
+	bool scratch; /* engines allocate, from scratch */
+	gs_status (*unit)(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
 	gs_status (*whole)(void *arg, const gs_held_rows *rows);
 	void *arg;
-	uint64_t rows, pages;	 /* done */
+	uint64_t rows, pages;	 /* done, without the added segments */
 	_Atomic uint32_t status; /* of a unit that failed */
 	page_worker *workers[GSD_MAX_THREADS];
 } page_job;
 
 /* Pins a version, and notes the pages that the query has to read elsewhere.  GS_INVALID: no such version. */
 gs_status gsd_pages_pin(page_job *j, uint64_t version);
-/* Does all pages.  GS_INVALID: the version lacks one; GS_CANCELLED: some were not done. */
-gs_status gsd_pages_do(page_job *j);
-/* Returns a worker's memory, which is made if need be; NULL: no memory. */
-void *gsd_pages_own(page_job *j, uint32_t worker, gs_engine **engine);
-/* Returns what a worker has left; NULL: it had nothing to do. */
-void *gsd_pages_done_by(const page_job *j, uint32_t worker);
+/* Does work while the connection has its turn, or on the device.  GS_CANCELLED: it came to none. */
+gs_status gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j));
+/* Does all pages, in turn.  GS_INVALID: the version lacks one; GS_CANCELLED: some were not done. */
+gs_status gsd_pages_run(page_job *j);
+/* Returns a worker's engine, which is made with memory of its own if need be; NULL: no memory. */
+gs_engine *gsd_pages_engine(page_job *j, uint32_t worker);
+/* Returns a worker's memory; NULL: it had nothing to do. */
+void *gsd_pages_own(const page_job *j, uint32_t worker);
+/* Returns the bits of a word of the mask that stand for blocks.  The word is read once. */
+uint64_t gsd_pages_bits(const page_job *j, uint64_t word);
 /* Frees the workers' memory, lets the version go, and counts an answer. */
 void gsd_pages_leave(page_job *j, bool answered);
+
+/* ---------------------------------------------------------------- columns_groups.c: questions with groups */
+
+typedef struct grouping
+{
+	page_job *pages;
+	const gs_steps *steps;
+	uint64_t *mask;		/* a private copy, as what the ranges are of must not change */
+	gs_engine *engine;	/* of the connection's own thread, or the device */
+	gs_groups *groups;
+	gs_range ranges[GS_STEPS_MAX_COLUMNS];
+	uint64_t rows;		/* of the mask's pages and the added chunks */
+	uint64_t added_room; /* of the list of added chunks */
+	uint64_t reserved;	/* on the device */
+	uint64_t bytes;		/* of a group */
+	uint64_t count, given;
+	_Atomic uint32_t status; /* of a part that failed */
+} grouping;
+
+/* Makes the work over pages one that groups.  After any status gsd_grouping_free may follow, before gsd_pages_leave. */
+gs_status gsd_grouping_begin(grouping *g, page_job *j, const gs_steps *steps);
+/* Keeps a chunk, whose owner may be writing to it.  rows becomes the number of its rows. */
+gs_status gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *rows);
+/* Makes the groups.  GS_TOO_BIG: too many. */
+gs_status gsd_grouping_do(grouping *g);
+/* Copies the next groups, as many as there is room for.  Returns how many in *n. */
+gs_status gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n);
+void gsd_grouping_free(grouping *g);
 
 /* ---------------------------------------------------------------- columns_check.c, columns_ask.c */
 

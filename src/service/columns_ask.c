@@ -1,7 +1,7 @@
 /*
  * columns_ask.c: questions about columns: GSD_ASK with a list of steps, rows of the client's own, and the answer.
  *
- * A question that fails stays one until its end: what follows is taken and not looked at, and GSD_FINISH hears why.
+ * Lists that gs_reduce_rows carries out add up as rows come; columns_groups.c does all others.  A question that fails stays one until its end: what follows is taken and not looked at, and GSD_FINISH hears why.
  */
 #include "columns.h"
 #include "kernels/gs_steps.h"
@@ -17,7 +17,10 @@ typedef struct question
 	uint64_t bytes; /* of this, the list included */
 	uint64_t added; /* rows of chunks */
 	uint64_t result_bytes, temp_bytes;
-	gs_steps steps; /* a private copy, checked; the last member */
+	bool reduces; /* otherwise: */
+	grouping groups;
+	bool answered;
+	_Alignas(8) gs_steps steps; /* a private copy, checked; the last member */
 } question;
 
 /*
@@ -54,10 +57,10 @@ parts_of(const question *q, void *own)
  * Does some rows on the CPU, and adds their results to a worker's.
  */
 static gs_status
-ask_unit(void *arg, gs_engine *engine, void *own, const gs_held_rows *rows)
+ask_unit(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
 {
 	const question *q = arg;
-	parts p = parts_of(q, own);
+	parts p = parts_of(q, gsd_pages_own(&q->pages, worker));
 
 	GS_TRY(gs_reduce_rows(engine, rows, &q->steps, p.some, p.temp, q->temp_bytes));
 	return gs_reduced_combine(&q->steps, p.all, p.some);
@@ -72,7 +75,7 @@ ask_whole(void *arg, const gs_held_rows *rows)
 	question *q = arg;
 	gs_engine *engine = q->pages.c->engine;
 	uint64_t bytes = gs_reduce_temp_bytes(engine, rows, &q->steps);
-	parts p = parts_of(q, gsd_pages_done_by(&q->pages, 0));
+	parts p = parts_of(q, gsd_pages_own(&q->pages, 0));
 	char *scratch = NULL;
 	gs_status status;
 
@@ -87,9 +90,11 @@ ask_whole(void *arg, const gs_held_rows *rows)
  * Frees a question.
  */
 static void
-free_question(question *q, bool answered)
+free_question(question *q)
 {
-	gsd_pages_leave(&q->pages, answered);
+	if (q->groups.pages != NULL)
+		gsd_grouping_free(&q->groups);
+	gsd_pages_leave(&q->pages, q->answered);
 	gsd_table_leave(q->pages.t);
 	gsd_work_give(q->bytes);
 	free(q);
@@ -99,7 +104,7 @@ void
 gsd_ask_drop(connection *c)
 {
 	if (c->question != NULL)
-		free_question(c->question, false);
+		free_question(c->question);
 	c->question = NULL;
 	c->asking = false;
 }
@@ -110,9 +115,12 @@ gsd_ask_drop(connection *c)
 static void
 refuse(connection *c, gs_status why)
 {
+	device *dev = c->question != NULL ? c->question->pages.t->place->dev : NULL;
+
 	gsd_ask_drop(c);
 	c->asking = true;
 	c->refused = why;
+	gsd_device_judge(c, dev, why);
 }
 
 /*
@@ -145,7 +153,6 @@ measure(question *q)
 	GS_TRY(gs_cpu_open(1, NULL, &engine));
 	q->temp_bytes = gs_reduce_temp_bytes(engine, &none, &q->steps);
 	gs_engine_close(engine);
-	q->result_bytes = gs_steps_result_bytes(&q->steps);
 	q->pages.own_bytes = 2 * aligned(q->result_bytes) + q->temp_bytes;
 	return GS_OK;
 }
@@ -173,16 +180,16 @@ prepare(question *q, connection *c, const gsd_ask *m)
 static gs_status
 begin(question *q, connection *c, const gsd_ask *m)
 {
-	gs_engine *engine;
-
 	if (gs_steps_check(&q->steps, m->steps_bytes) != GS_OK || q->steps.ncolumns != m->ncolumns)
 		return GS_PROTOCOL;
 	if (!take_columns(q, m))
 		return GS_INVALID;
 	prepare(q, c, m);
-	GS_TRY(measure(q));
+	q->reduces = gs_steps_reduces(&q->steps);
+	q->result_bytes = gs_steps_result_bytes(&q->steps);
+	GS_TRY(q->reduces ? measure(q) : gsd_grouping_begin(&q->groups, &q->pages, &q->steps));
 	GS_TRY(gsd_pages_pin(&q->pages, m->version));
-	return gsd_pages_own(&q->pages, 0, &engine) != NULL ? GS_OK : GS_NOMEM;
+	return gsd_pages_engine(&q->pages, 0) != NULL ? GS_OK : GS_NOMEM;
 }
 
 /*
@@ -230,16 +237,14 @@ gsd_on_ask(connection *c, const gsd_ask *m)
 }
 
 /*
- * Carries out the steps over a chunk, whose owner may be writing to it: what is read where is copied and checked.
+ * Carries out a list that reduces over a chunk, whose owner may be writing to it: what is read where is copied and checked.
  */
 static gs_status
-add_chunk(question *q, const gs_chunk *chunk, uint64_t available)
+reduce_chunk(question *q, const gs_chunk *chunk, uint64_t available)
 {
 	gs_held columns[GS_STEPS_MAX_COLUMNS];
 	gs_held_rows rows = {
 		.types = q->types, .ncolumns = q->pages.ncolumns, .nsegments = 1, .columns = columns, .nspans = 1};
-	gs_engine *engine;
-	void *own = gsd_pages_own(&q->pages, 0, &engine);
 	gs_view view;
 	gs_span span;
 
@@ -257,7 +262,22 @@ add_chunk(question *q, const gs_chunk *chunk, uint64_t available)
 	span = (gs_span){.rows = view.rows};
 	rows.spans = &span;
 	q->added += view.rows;
-	return ask_unit(q, engine, own, &rows);
+	return ask_unit(q, 0, gsd_pages_engine(&q->pages, 0), &rows);
+}
+
+/*
+ * Adds a chunk.
+ */
+static gs_status
+add_chunk(question *q, const char *slot, uint64_t slot_bytes)
+{
+	uint64_t rows = 0;
+
+	if (q->reduces)
+		return reduce_chunk(q, (const gs_chunk *) slot, slot_bytes);
+	GS_TRY(gsd_grouping_add(&q->groups, slot, slot_bytes, &rows));
+	q->added += rows;
+	return GS_OK;
 }
 
 void
@@ -271,8 +291,7 @@ gsd_ask_add(connection *c, const gsd_slot *m)
 		gsd_set_busy(c, true);
 		status = gsd_fault_status(c->chosen, STAGE_ADD);
 		if (status == GS_OK)
-			status = add_chunk(c->question, (const gs_chunk *) (c->ring + m->slot * c->layout.slot_bytes),
-							   c->layout.slot_bytes);
+			status = add_chunk(c->question, c->ring + m->slot * c->layout.slot_bytes, c->layout.slot_bytes);
 		gsd_set_busy(c, false);
 	}
 	if (status != GS_OK)
@@ -289,11 +308,11 @@ gsd_ask_add(connection *c, const gsd_slot *m)
 static gs_status
 collect(question *q)
 {
-	gs_reduced *all = parts_of(q, gsd_pages_done_by(&q->pages, 0)).all;
+	gs_reduced *all = parts_of(q, gsd_pages_own(&q->pages, 0)).all;
 
 	for (uint32_t i = 1; i < GSD_MAX_THREADS; i++)
 	{
-		void *own = gsd_pages_done_by(&q->pages, i);
+		void *own = gsd_pages_own(&q->pages, i);
 
 		if (own != NULL)
 			GS_TRY(gs_reduced_combine(&q->steps, all, parts_of(q, own).all));
@@ -302,45 +321,138 @@ collect(question *q)
 }
 
 /*
- * Does the pages, and writes the results to area 0.
+ * Makes the answer of a list that reduces, in area 0.
+ */
+static gs_status
+reduce(question *q, char *area, gsd_answered *answer)
+{
+	GS_TRY(gsd_pages_in_turn(&q->pages, gsd_pages_run));
+	GS_TRY(collect(q));
+	answer->groups = 1;
+	memcpy(area, parts_of(q, gsd_pages_own(&q->pages, 0)).all, q->result_bytes);
+	return GS_OK;
+}
+
+/*
+ * Makes the groups of a list, and writes them to area 0 if all fit there.
+ */
+static gs_status
+group(question *q, char *area, uint64_t area_bytes, gsd_answered *answer)
+{
+	uint64_t given;
+
+	GS_TRY(gsd_grouping_do(&q->groups));
+	answer->groups = q->groups.count;
+	if (answer->groups > area_bytes / q->result_bytes)
+		return GS_OK;
+	return gsd_grouping_read(&q->groups, area, area_bytes, &given);
+}
+
+/*
+ * Answers.
  */
 static gs_status
 finish(connection *c, question *q, const gsd_count *m, gsd_answered *answer)
 {
 	char *area = c->ring + c->layout.slots * c->layout.slot_bytes;
+	uint64_t began = gsd_now_ns();
 
 	if (m->count != q->added)
 		return GS_PROTOCOL;
 	GS_TRY(gsd_fault_status(c->chosen, STAGE_FINISH));
-	answer->engine_ns = gsd_now_ns();
-	GS_TRY(gsd_pages_do(&q->pages));
-	answer->engine_ns = gsd_now_ns() - answer->engine_ns;
-	GS_TRY(collect(q));
+	GS_TRY(q->reduces ? reduce(q, area, answer) : group(q, area, c->layout.area_bytes, answer));
+	answer->engine_ns = gsd_now_ns() - began;
 	answer->rows = q->pages.rows;
 	answer->pages = q->pages.pages;
-	answer->bytes = q->result_bytes;
-	memcpy(area, parts_of(q, gsd_pages_done_by(&q->pages, 0)).all, q->result_bytes);
-	gsd_fault_answer(c->chosen, area, answer);
+	answer->bytes = answer->groups * q->result_bytes;
+	q->answered = true;
+	gsd_fault_answer(c->chosen, area, c->layout.area_bytes, &q->steps, answer);
 	return GS_OK;
+}
+
+/*
+ * Ends a question that is over.
+ */
+static void
+end_question(connection *c)
+{
+	gsd_ask_drop(c);
+	c->state = NO_JOB;
+}
+
+/*
+ * Says that no more groups come; only GSD_END may follow.
+ */
+static void
+fail_reading(connection *c, gs_status status)
+{
+	device *dev = c->question->pages.t->place->dev;
+
+	refuse(c, status);
+	c->state = OVER;
+	if (status != GS_CANCELLED)
+		gsd_reply_result(c, GSD_FAILED, status, NULL);
+	gsd_device_judge(c, dev, status);
+}
+
+void
+gsd_ask_send_parts(connection *c)
+{
+	question *q = c->question;
+
+	for (uint32_t area = 0; area < c->layout.areas && c->state == READING && !c->closed; area++)
+	{
+		char *out = c->ring + c->layout.slots * c->layout.slot_bytes + area * c->layout.area_bytes;
+		uint64_t before = q->groups.given, n;
+		gsd_result_part m;
+		gs_status status;
+
+		if (!(c->areas_free >> area & 1))
+			continue;
+		gsd_set_busy(c, true);
+		status = gsd_fault_status(c->chosen && before > 0, STAGE_NEXT);
+		if (status == GS_OK)
+			status = gsd_grouping_read(&q->groups, out, c->layout.area_bytes, &n);
+		gsd_set_busy(c, false);
+		if (status != GS_OK)
+		{
+			fail_reading(c, status);
+			return;
+		}
+		gsd_fault_groups(c->chosen, before, out, n, &q->steps);
+		gsd_head(&m.head, GSD_PART, sizeof(m));
+		m.job = c->number;
+		m.area = area;
+		m.rows = (uint32_t) n;
+		c->areas_free &= ~((uint64_t) 1 << area);
+		if (q->groups.given == q->groups.count)
+			end_question(c);
+		gsd_reply(c, &m.head);
+	}
 }
 
 void
 gsd_ask_finish(connection *c, const gsd_count *m)
 {
+	device *dev = c->question != NULL ? c->question->pages.t->place->dev : NULL;
 	gs_status status = c->question != NULL ? GS_OK : c->refused;
 	gsd_answered answer;
 
 	gsd_head(&answer.head, GSD_ANSWERED, sizeof(answer));
 	answer.job = c->number;
 	if (status == GS_OK)
-	{
 		status = finish(c, c->question, m, &answer);
-		free_question(c->question, status == GS_OK);
-		c->question = NULL;
-	}
 	answer.status = status;
-	c->asking = false;
-	c->state = NO_JOB;
+	if (status == GS_OK && !c->question->reduces && c->question->groups.given < c->question->groups.count)
+	{
+		c->state = READING;
+		c->areas_free = ~(uint64_t) 0;
+	}
+	else
+		end_question(c);
 	if (status != GS_CANCELLED)
 		gsd_reply(c, &answer.head);
+	gsd_device_judge(c, dev, status);
+	if (c->state == READING)
+		gsd_ask_send_parts(c);
 }

@@ -22,12 +22,12 @@ typedef struct check
  * Does a unit on the CPU.
  */
 static gs_status
-check_unit(void *arg, gs_engine *engine, void *own, const gs_held_rows *rows)
+check_unit(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
 {
-	sums *mine = own;
+	const check *k = arg;
+	sums *mine = gsd_pages_own(&k->pages, worker);
 	uint64_t some[2];
 
-	(void) arg;
 	GS_TRY(gs_check(engine, rows, some, NULL, 0));
 	mine->sum += some[0];
 	mine->hash ^= some[1];
@@ -65,7 +65,7 @@ collect(check *k)
 {
 	for (uint32_t i = 0; i < GSD_MAX_THREADS; i++)
 	{
-		const sums *s = gsd_pages_done_by(&k->pages, i);
+		const sums *s = gsd_pages_own(&k->pages, i);
 
 		k->all.sum += s != NULL ? s->sum : 0;
 		k->all.hash ^= s != NULL ? s->hash : 0;
@@ -88,7 +88,7 @@ check_table(check *k, const gsd_check *m, gsd_checked *answer)
 	}
 	GS_TRY(gsd_pages_pin(&k->pages, m->version));
 	answer->engine_ns = gsd_now_ns();
-	status = gsd_pages_do(&k->pages);
+	status = gsd_pages_in_turn(&k->pages, gsd_pages_run);
 	answer->engine_ns = gsd_now_ns() - answer->engine_ns;
 	collect(k);
 	gsd_pages_leave(&k->pages, status == GS_OK);
@@ -131,6 +131,7 @@ gsd_on_check(connection *c, const gsd_check *m)
 {
 	table *t = gsd_table_find(gsd_database(c), m->table);
 	gs_status status = GS_INVALID;
+	device *dev = NULL;
 	gsd_checked answer;
 
 	gsd_head(&answer.head, GSD_CHECKED, sizeof(answer));
@@ -138,10 +139,12 @@ gsd_on_check(connection *c, const gsd_check *m)
 	c->busy_sent_ns = gsd_now_ns();
 	if (t != NULL)
 	{
+		dev = t->place->dev;
 		status = check_with_memory(c, t, m, &answer);
 		gsd_table_leave(t);
 	}
 	answer.status = status;
 	if (status != GS_CANCELLED)
 		gsd_reply(c, &answer.head);
+	gsd_device_judge(c, dev, status);
 }

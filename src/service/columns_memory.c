@@ -20,6 +20,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t host_limit, device_limit; /* 0: not known, or the usual one; protected by the mutex */
 static uint64_t work_taken; /* of the share of directories, masks and lists */
+static uint64_t scratch_taken; /* by questions with groups */
 static place host = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static place on_devices[GSD_MAX_DEVICES] = {[0 ... GSD_MAX_DEVICES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
 
@@ -102,17 +103,30 @@ gsd_place_choose(uint64_t bytes)
 }
 
 /*
- * Counts bytes within the limits of a place.  Returns false if there is no room.
+ * Returns a share beside that of columns in host memory.  The mutex is held.
+ */
+static uint64_t
+share(void)
+{
+	uint64_t part = limit_of(&host) / WORK_PART;
+
+	return part > LEAST_WORK ? part : LEAST_WORK;
+}
+
+/*
+ * Counts bytes within the limits of a place.  Returns false if there is no room.  Scratch beyond its share takes room
+ * from columns.
  */
 static bool
 take(place *p, uint64_t bytes)
 {
-	uint64_t limit;
+	uint64_t limit, taken;
 	bool room;
 
 	pthread_mutex_lock(&mutex);
 	limit = limit_of(p);
-	room = bytes <= limit && p->taken <= limit - bytes && (p->dev == NULL || gsd_device_reserve_more(p->dev, bytes));
+	taken = p->taken + (p->dev == NULL && scratch_taken > share() ? scratch_taken - share() : 0);
+	room = bytes <= limit && taken <= limit - bytes && (p->dev == NULL || gsd_device_reserve_more(p->dev, bytes));
 	if (room)
 		p->taken += bytes;
 	pthread_mutex_unlock(&mutex);
@@ -139,9 +153,7 @@ gsd_work_take(uint64_t bytes)
 	bool room;
 
 	pthread_mutex_lock(&mutex);
-	limit = limit_of(&host) / WORK_PART;
-	if (limit < LEAST_WORK)
-		limit = LEAST_WORK;
+	limit = share();
 	room = bytes <= limit && work_taken <= limit - bytes;
 	if (room)
 		work_taken += bytes;
@@ -155,6 +167,96 @@ gsd_work_give(uint64_t bytes)
 	pthread_mutex_lock(&mutex);
 	work_taken -= bytes;
 	pthread_mutex_unlock(&mutex);
+}
+
+/*
+ * Counts scratch, which has a share and what columns leave.  Returns false if there is no room.
+ */
+static bool
+scratch_take(uint64_t bytes)
+{
+	uint64_t limit;
+	bool room;
+
+	pthread_mutex_lock(&mutex);
+	limit = share() + (host.taken < limit_of(&host) ? limit_of(&host) - host.taken : 0);
+	room = bytes <= limit && scratch_taken <= limit - bytes;
+	if (room)
+		scratch_taken += bytes;
+	pthread_mutex_unlock(&mutex);
+	return room;
+}
+
+/*
+ * Gives it back.
+ */
+static void
+scratch_give(uint64_t bytes)
+{
+	pthread_mutex_lock(&mutex);
+	scratch_taken -= bytes;
+	pthread_mutex_unlock(&mutex);
+}
+
+/*
+ * Allocates scratch, as gs_host.
+ */
+static void *
+scratch_alloc(void *arg, size_t bytes)
+{
+	void *block = NULL;
+
+	(void) arg;
+	if (!scratch_take(bytes))
+		return NULL;
+	block = gs_default_host()->alloc(NULL, bytes);
+	if (block == NULL)
+		scratch_give(bytes);
+	return block;
+}
+
+/*
+ * Resizes it.
+ */
+static void *
+scratch_resize(void *arg, void *block, size_t old_bytes, size_t bytes)
+{
+	void *moved;
+
+	(void) arg;
+	if (!scratch_take(bytes))
+		return NULL;
+	moved = gs_default_host()->resize(NULL, block, old_bytes, bytes);
+	scratch_give(moved != NULL ? old_bytes : bytes);
+	return moved;
+}
+
+/*
+ * Releases it.
+ */
+static void
+scratch_release(void *arg, void *block, size_t bytes)
+{
+	(void) arg;
+	if (block == NULL)
+		return;
+	gs_default_host()->release(NULL, block, bytes);
+	scratch_give(bytes);
+}
+
+/*
+ * Polls in a thread of the pool: the connection's own looks at the client.
+ */
+static int
+poll_cancelled(void *arg)
+{
+	return atomic_load_explicit(&((connection *) arg)->cancelled, memory_order_relaxed);
+}
+
+gs_host
+gsd_scratch_host(connection *c, bool own)
+{
+	return (gs_host){scratch_alloc, scratch_resize, scratch_release, own ? gsd_poll_client : poll_cancelled, c};
 }
 
 /*

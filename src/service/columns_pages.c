@@ -123,7 +123,7 @@ add_page(const page_job *j, page_worker *w, pending *p, const page_place *page)
 }
 
 /*
- * Returns the bits of a word of a mask that stand for blocks.
+ * Returns the bits of a word that stand for blocks.
  */
 static uint64_t
 bits_of_blocks(uint32_t blocks, uint64_t word)
@@ -131,25 +131,53 @@ bits_of_blocks(uint32_t blocks, uint64_t word)
 	return gs_mask(blocks - word * 64 < 64 ? (uint32_t) (blocks - word * 64) : 64);
 }
 
-/*
- * Makes the list of the pages of some words.  The mask's owner may be writing to it: each word is read once.
- */
-static gs_status
-make_list(const page_job *j, page_worker *w, uint64_t word, uint64_t end)
+uint64_t
+gsd_pages_bits(const page_job *j, uint64_t word)
 {
-	pending p = {0};
+	return j->mask[word] & bits_of_blocks(j->blocks, word);
+}
 
+/*
+ * Begins a list.
+ */
+static void
+clear_list(page_worker *w)
+{
 	w->columns.used = w->spans.used = 0;
 	w->last = NULL;
 	w->nsegments = 0;
+}
+
+/*
+ * Appends the pages of some words.
+ */
+static gs_status
+list_pages(const page_job *j, page_worker *w, uint64_t word, uint64_t end)
+{
+	pending p = {0};
+
 	for (; word < end; word++)
 	{
-		uint64_t bits = j->mask[word] & bits_of_blocks(j->blocks, word);
+		uint64_t bits = gsd_pages_bits(j, word);
 
 		for (; bits != 0; bits &= bits - 1)
 			GS_TRY(add_page(j, w, &p, gsd_version_page(j->v, word * 64 + (uint64_t) __builtin_ctzll(bits))));
 	}
 	return add_span(j, w, &p) ? GS_OK : GS_NOMEM;
+}
+
+/*
+ * Appends an added segment.
+ */
+static gs_status
+list_added(const page_job *j, page_worker *w, uint32_t index)
+{
+	const segment *s = j->added[index];
+	gs_span span = {.segment = w->nsegments++, .rows = s->rows};
+
+	return append(&w->columns, s->columns, j->ncolumns * sizeof(gs_held)) && append(&w->spans, &span, sizeof(span))
+			   ? GS_OK
+			   : GS_NOMEM;
 }
 
 /*
@@ -186,8 +214,9 @@ free_worker(const page_job *j, page_worker *w)
  * Makes a worker.  Returns NULL without memory.
  */
 static page_worker *
-make_worker(const page_job *j)
+make_worker(const page_job *j, uint32_t worker)
 {
+	gs_host host = gsd_scratch_host(j->c, worker == 0);
 	page_worker *w;
 
 	if (!gsd_work_take(sizeof(*w) + j->own_bytes))
@@ -195,7 +224,7 @@ make_worker(const page_job *j)
 	w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		gsd_work_give(sizeof(*w) + j->own_bytes);
-	else if (posix_memalign(&w->own, 256, j->own_bytes) != 0 || gs_cpu_open(1, NULL, &w->engine) != GS_OK)
+	else if (posix_memalign(&w->own, 256, j->own_bytes) != 0 || gs_cpu_open(1, j->scratch ? &host : NULL, &w->engine) != GS_OK)
 	{
 		free_worker(j, w);
 		w = NULL;
@@ -205,21 +234,41 @@ make_worker(const page_job *j)
 	return w;
 }
 
-void *
-gsd_pages_own(page_job *j, uint32_t worker, gs_engine **engine)
+gs_engine *
+gsd_pages_engine(page_job *j, uint32_t worker)
 {
 	if (j->workers[worker] == NULL)
-		j->workers[worker] = make_worker(j);
-	if (j->workers[worker] == NULL)
-		return NULL;
-	*engine = j->workers[worker]->engine;
-	return j->workers[worker]->own;
+		j->workers[worker] = make_worker(j, worker);
+	return j->workers[worker] != NULL ? j->workers[worker]->engine : NULL;
 }
 
 void *
-gsd_pages_done_by(const page_job *j, uint32_t worker)
+gsd_pages_own(const page_job *j, uint32_t worker)
 {
 	return j->workers[worker] != NULL ? j->workers[worker]->own : NULL;
+}
+
+/*
+ * Returns the number of units of pages.
+ */
+static uint32_t
+page_units(const page_job *j)
+{
+	return (uint32_t) ((((uint64_t) j->blocks + 63) / 64 + UNIT_WORDS - 1) / UNIT_WORDS);
+}
+
+/*
+ * Makes the list of a unit: of pages, or, behind those, an added segment.
+ */
+static gs_status
+list_unit(const page_job *j, page_worker *w, uint32_t index)
+{
+	uint64_t words = ((uint64_t) j->blocks + 63) / 64, first = (uint64_t) index * UNIT_WORDS;
+
+	clear_list(w);
+	if (index >= page_units(j))
+		return list_added(j, w, index - page_units(j));
+	return list_pages(j, w, first, first + UNIT_WORDS < words ? first + UNIT_WORDS : words);
 }
 
 /*
@@ -229,39 +278,38 @@ static void
 do_unit(void *arg, uint32_t worker, uint32_t index)
 {
 	page_job *j = arg;
-	uint64_t words = ((uint64_t) j->blocks + 63) / 64, first = (uint64_t) index * UNIT_WORDS;
-	uint64_t end = first + UNIT_WORDS < words ? first + UNIT_WORDS : words;
 	gs_engine *engine;
-	void *own;
 	gs_held_rows rows;
 	gs_status status = GS_NOMEM;
 
 	if (atomic_load_explicit(&j->status, memory_order_relaxed) != GS_OK)
 		return;
-	own = gsd_pages_own(j, worker, &engine);
-	if (own != NULL)
-		status = make_list(j, j->workers[worker], first, end);
+	engine = gsd_pages_engine(j, worker);
+	if (engine != NULL)
+		status = list_unit(j, j->workers[worker], index);
 	if (status == GS_OK)
 	{
 		rows = rows_of_list(j, j->workers[worker]);
-		status = rows.nspans > 0 ? j->unit(j->arg, engine, own, &rows) : GS_OK;
+		status = rows.nspans > 0 ? j->unit(j->arg, worker, engine, &rows) : GS_OK;
 	}
 	if (status != GS_OK)
 		atomic_store(&j->status, status);
 }
 
 /*
- * Makes one list of all pages for a device.
+ * Makes one list of all rows for a device.
  */
 static gs_status
 do_on_device(page_job *j)
 {
-	gs_engine *engine;
 	gs_held_rows rows;
 
-	if (gsd_pages_own(j, 0, &engine) == NULL)
+	if (gsd_pages_engine(j, 0) == NULL)
 		return GS_NOMEM;
-	GS_TRY(make_list(j, j->workers[0], 0, ((uint64_t) j->blocks + 63) / 64));
+	clear_list(j->workers[0]);
+	GS_TRY(list_pages(j, j->workers[0], 0, ((uint64_t) j->blocks + 63) / 64));
+	for (uint32_t i = 0; i < j->nadded; i++)
+		GS_TRY(list_added(j, j->workers[0], i));
 	rows = rows_of_list(j, j->workers[0]);
 	if (rows.nspans == 0)
 		return GS_OK;
@@ -270,24 +318,35 @@ do_on_device(page_job *j)
 }
 
 gs_status
-gsd_pages_do(page_job *j)
+gsd_pages_run(page_job *j)
 {
-	uint64_t units = (((uint64_t) j->blocks + 63) / 64 + UNIT_WORDS - 1) / UNIT_WORDS;
-	gs_status status = GS_OK;
+	gs_status status;
 
-	if (units > 0 && j->t->place->dev == NULL)
-		status = gsd_pool_run(j->c, (uint32_t) units, do_unit, j) ? (gs_status) j->status : GS_CANCELLED;
-	else if (units > 0)
-	{
-		gsd_set_busy(j->c, true);
+	if (j->t->place->dev != NULL)
 		status = do_on_device(j);
-		gsd_set_busy(j->c, false);
-	}
+	else
+		status = gsd_pool_run(j->c, page_units(j) + j->nadded, do_unit, j) ? (gs_status) j->status : GS_CANCELLED;
 	for (uint32_t i = 0; i < GSD_MAX_THREADS; i++)
 	{
 		j->rows += j->workers[i] != NULL ? j->workers[i]->rows : 0;
 		j->pages += j->workers[i] != NULL ? j->workers[i]->pages : 0;
 	}
+	return status;
+}
+
+gs_status
+gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j))
+{
+	const bool device = j->t->place->dev != NULL;
+	gs_status status;
+
+	if (!device && !gsd_pool_enter(j->c))
+		return GS_CANCELLED;
+	gsd_set_busy(j->c, true);
+	status = work(j);
+	if (!device)
+		gsd_pool_leave(j->c);
+	gsd_set_busy(j->c, false);
 	return status;
 }
 

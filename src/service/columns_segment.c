@@ -68,26 +68,29 @@ pages_valid(const gsd_page *pages, uint32_t npages, uint64_t *rows, uint64_t *bi
 }
 
 /*
- * Allocates a segment's own memory in the host's: itself, its pages, and bitmaps if some page has gaps.
+ * Allocates a segment's own memory in the host's: itself, its ranges, its pages, and bitmaps if some page has gaps.
  */
 static segment *
-alloc_segment(const table *t, uint32_t npages, uint64_t bitmaps)
+alloc_segment(uint32_t ncolumns, uint32_t npages, uint64_t bitmaps)
 {
-	uint64_t head = aligned(sizeof(segment) + t->ncolumns * sizeof(gs_held)), pages = npages * sizeof(held_page);
-	uint64_t lines = bitmaps > 0 ? npages * sizeof(held_lines) : 0;
+	uint64_t head = aligned(sizeof(segment) + ncolumns * sizeof(gs_held)), ranges = ncolumns * sizeof(gs_range);
+	uint64_t pages = npages * sizeof(held_page), lines = bitmaps > 0 ? npages * sizeof(held_lines) : 0;
 	char *block;
 	segment *s;
 
-	if (gsd_place_alloc(gsd_place_host(), head + pages + lines + bitmaps, &block) != GS_OK)
+	if (gsd_place_alloc(gsd_place_host(), head + ranges + pages + lines + bitmaps, &block) != GS_OK)
 		return NULL;
 	s = (segment *) block;
 	memset(s, 0, head);
-	s->own_bytes = head + pages + lines + bitmaps;
+	s->own_bytes = head + ranges + pages + lines + bitmaps;
 	s->npages = npages;
-	s->pages = (held_page *) (block + head);
+	s->ranges = (gs_range *) (block + head);
+	s->pages = (held_page *) (block + head + ranges);
 	if (lines > 0)
-		s->lines = (held_lines *) (block + head + pages);
-	s->bitmaps = (uint8_t *) (block + head + pages + lines);
+		s->lines = (held_lines *) (block + head + ranges + pages);
+	s->bitmaps = (uint8_t *) (block + head + ranges + pages + lines);
+	for (uint32_t c = 0; c < ncolumns; c++)
+		s->ranges[c] = gsd_no_range;
 	return s;
 }
 
@@ -127,7 +130,7 @@ make_of_pages(const table *t, const gsd_page *pages, uint32_t npages, const char
 
 	if (!pages_valid(pages, npages, &rows, &bitmaps) || bitmaps > room)
 		return GS_INVALID;
-	*made = alloc_segment(t, npages, bitmaps);
+	*made = alloc_segment(t->ncolumns, npages, bitmaps);
 	if (*made == NULL)
 		return GS_NOMEM;
 	return fill_pages(*made, pages, from) ? GS_OK : GS_INVALID;
@@ -154,64 +157,144 @@ read_layout(const table *t, const char *slot, uint64_t slot_bytes, const gsd_sto
 	return status;
 }
 
+/* Columns of a segment that is being made. */
+typedef struct layout
+{
+	place *place;
+	const uint8_t *types;
+	uint32_t ncolumns;
+	gs_chunk_column columns[GSD_TABLE_COLUMNS]; /* a checked copy */
+} layout;
+
 /*
- * Returns the bytes of a segment's arrays from a checked copy of the chunk's columns.
+ * Returns the bytes of a column's values, and of its null bits.
  */
 static uint64_t
-data_bytes(const table *t, const gs_chunk_column *columns, uint32_t rows)
+value_bytes(const layout *l, const segment *s, uint32_t c)
 {
-	uint64_t bytes = 0, null_bytes = ((uint64_t) rows + 63) / 64 * sizeof(uint64_t);
+	return s->rows * (uint64_t) gs_type_width((gs_type) l->types[c]);
+}
 
-	for (uint32_t c = 0; c < t->ncolumns; c++)
-		bytes += aligned((uint64_t) rows * gs_type_width((gs_type) t->types[c])) +
-				 (columns[c].has_nulls ? aligned(null_bytes) : 0);
+static uint64_t
+null_bytes(const layout *l, const segment *s, uint32_t c)
+{
+	return l->columns[c].has_nulls ? ((uint64_t) s->rows + 63) / 64 * sizeof(uint64_t) : 0;
+}
+
+/*
+ * Returns the bytes of a segment's arrays.
+ */
+static uint64_t
+data_bytes(const layout *l, const segment *s)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t c = 0; c < l->ncolumns; c++)
+		bytes += aligned(value_bytes(l, s, c)) + aligned(null_bytes(l, s, c));
 	return bytes;
+}
+
+/*
+ * Copies the arrays to host memory, from where they go to the segment's block, and computes the ranges there, since the
+ * slot may change.
+ */
+static void
+copy_arrays(const layout *l, segment *s, const char *slot, char *to)
+{
+	uint64_t at = 0;
+
+	for (uint32_t c = 0; c < l->ncolumns; c++)
+	{
+		const char *values = to + at;
+		uint64_t bytes = value_bytes(l, s, c), nulls = null_bytes(l, s, c);
+
+		s->columns[c].values = s->data + at;
+		memcpy(to + at, slot + l->columns[c].values, bytes);
+		at += aligned(bytes);
+		if (nulls > 0)
+		{
+			s->columns[c].nulls = (uint64_t *) (s->data + at);
+			memcpy(to + at, slot + l->columns[c].nulls, nulls);
+		}
+		s->ranges[c] = gsd_range_of((gs_type) l->types[c], values, nulls > 0 ? (const uint64_t *) (to + at) : NULL,
+									s->rows);
+		at += aligned(nulls);
+	}
 }
 
 /*
  * Copies the arrays into the segment's block.
  */
 static gs_status
-copy_data(const table *t, segment *s, const char *slot, const gs_chunk_column *columns)
+copy_data(const layout *l, segment *s, const char *slot)
 {
-	uint64_t null_bytes = ((uint64_t) s->rows + 63) / 64 * sizeof(uint64_t);
-	char *at = s->data;
+	gs_status status;
+	char *stage;
 
-	for (uint32_t c = 0; c < t->ncolumns; c++)
+	if (l->place->dev == NULL)
 	{
-		uint64_t bytes = (uint64_t) s->rows * gs_type_width((gs_type) t->types[c]);
-
-		s->columns[c].values = at;
-		GS_TRY(gsd_place_put(t->place, at, slot + columns[c].values, bytes));
-		at += aligned(bytes);
-		if (!columns[c].has_nulls)
-			continue;
-		s->columns[c].nulls = (uint64_t *) at;
-		GS_TRY(gsd_place_put(t->place, at, slot + columns[c].nulls, null_bytes));
-		at += aligned(null_bytes);
+		copy_arrays(l, s, slot, s->data);
+		return GS_OK;
 	}
-	return gsd_place_done(t->place);
+	if (posix_memalign((void **) &stage, GS_ALIGN, s->bytes) != 0)
+		return GS_NOMEM;
+	copy_arrays(l, s, slot, stage);
+	status = gsd_place_put(l->place, s->data, stage, s->bytes);
+	if (status == GS_OK)
+		status = gsd_place_done(l->place);
+	explicit_bzero(stage, s->bytes);
+	free(stage);
+	return status;
 }
 
 /*
- * Checks the chunk on a copy of its header, and copies what it has.
+ * Copies what a chunk has, of which the header's copy is checked.
+ */
+static gs_status
+read_arrays(layout *l, segment *s, const gs_view *view, const char *slot)
+{
+	for (uint32_t c = 0; c < l->ncolumns; c++)
+		GS_TRY(gs_view_column(view, c, (gs_type) l->types[c], &l->columns[c]));
+	if (s->rows == 0)
+		return GS_OK;
+	s->bytes = data_bytes(l, s);
+	GS_TRY(gsd_place_alloc(l->place, s->bytes, &s->data));
+	return copy_data(l, s, slot);
+}
+
+/*
+ * Reads the chunk of a segment that has its pages.
  */
 static gs_status
 read_chunk(const table *t, segment *s, const char *slot, uint64_t slot_bytes)
 {
-	gs_chunk_column columns[GSD_TABLE_COLUMNS];
+	layout l = {.place = t->place, .types = t->types, .ncolumns = t->ncolumns};
 	gs_view view;
 
 	GS_TRY(gs_view_open(&view, (const gs_chunk *) slot, slot_bytes, t->ncolumns));
-	if (view.rows != s->rows)
-		return GS_INVALID;
-	for (uint32_t c = 0; c < t->ncolumns; c++)
-		GS_TRY(gs_view_column(&view, c, (gs_type) t->types[c], &columns[c]));
-	if (s->rows == 0)
-		return GS_OK;
-	s->bytes = data_bytes(t, columns, s->rows);
-	GS_TRY(gsd_place_alloc(t->place, s->bytes, &s->data));
-	return copy_data(t, s, slot, columns);
+	return view.rows == s->rows ? read_arrays(&l, s, &view, slot) : GS_INVALID;
+}
+
+gs_status
+gsd_segment_of_chunk(place *p, const uint8_t *types, uint32_t ncolumns, const char *slot, uint64_t slot_bytes,
+					 segment **made)
+{
+	layout l = {.place = p, .types = types, .ncolumns = ncolumns};
+	gs_view view;
+	gs_status status;
+	segment *s;
+
+	GS_TRY(gs_view_open(&view, (const gs_chunk *) slot, slot_bytes, ncolumns));
+	s = alloc_segment(ncolumns, 0, 0);
+	if (s == NULL)
+		return GS_NOMEM;
+	s->rows = view.rows;
+	status = read_arrays(&l, s, &view, slot);
+	if (status == GS_OK)
+		*made = s;
+	else
+		gsd_segment_free(p, s);
+	return status;
 }
 
 gs_status
@@ -231,14 +314,14 @@ gsd_segment_make(const table *t, char *slot, uint64_t slot_bytes, const gsd_stor
 		*made = s;
 	}
 	else if (s != NULL)
-		gsd_segment_free(t, s);
+		gsd_segment_free(t->place, s);
 	return status;
 }
 
 void
-gsd_segment_free(const table *t, segment *s)
+gsd_segment_free(place *p, segment *s)
 {
-	gsd_place_free(t->place, s->data, s->bytes);
+	gsd_place_free(p, s->data, s->bytes);
 	gsd_place_free(gsd_place_host(), (char *) s, s->own_bytes);
 }
 

@@ -117,7 +117,7 @@ gsd_segments_free(const table *t, segment *list)
 	for (segment *next; list != NULL; list = next)
 	{
 		next = list->next;
-		gsd_segment_free(t, list);
+		gsd_segment_free(t->place, list);
 	}
 }
 

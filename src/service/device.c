@@ -278,6 +278,8 @@ gsd_device_alive(const device *d)
 	void *block = NULL;
 	bool alive;
 
+	if (options.fault == FAULT_DEAD)
+		return false;
 	if (gsd_engine_open(d, NULL, &engine) != GS_OK)
 		return false;
 	alive = gs_alloc(engine, 4096, &block) != GS_DEVICE;

@@ -2,7 +2,7 @@
  * fault.c: injects faults for tests.
  */
 #include "service.h"
-#include "kernels/gs_steps.h"
+#include "kernels/common/steps_row.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ gsd_fault_status(bool chosen, fault_stage stage)
 	(void) gsd_fault_here(chosen, FAULT_BABBLE, stage);
 	if (gsd_fault_here(chosen, FAULT_OOM, stage))
 		return GS_NOMEM;
-	return gsd_fault_here(chosen, FAULT_DEVICE, stage) ? GS_DEVICE : GS_OK;
+	return gsd_fault_here(chosen, FAULT_DEVICE, stage) || gsd_fault_here(chosen, FAULT_DEAD, stage) ? GS_DEVICE : GS_OK;
 }
 
 void
@@ -79,18 +79,18 @@ gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns)
 	}
 }
 
-/* Reverses an array. */
+/* Reverses an array of elements. */
 static void
 reverse(char *array, uint64_t count, uint64_t bytes)
 {
-	char kept[sizeof(gs_group)];
-
 	for (char *low = array, *high = array + (count - 1) * bytes; low < high; low += bytes, high -= bytes)
-	{
-		memcpy(kept, low, bytes);
-		memcpy(low, high, bytes);
-		memcpy(high, kept, bytes);
-	}
+		for (uint64_t i = 0; i < bytes; i++)
+		{
+			char kept = low[i];
+
+			low[i] = high[i];
+			high[i] = kept;
+		}
 }
 
 void
@@ -105,10 +105,39 @@ gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_
 }
 
 void
-gsd_fault_answer(bool chosen, char *results, gsd_answered *answer)
+gsd_fault_groups(bool chosen, uint64_t given, char *part, uint64_t count, const gs_steps *steps)
 {
-	if (gsd_fault_here(chosen, FAULT_CORRUPT, STAGE_FINISH) || gsd_fault_here(chosen, FAULT_CORRUPT, STAGE_NEXT))
-		memset(results, 0xff, answer->bytes);
+	uint64_t bytes = gs_steps_result_bytes(steps);
+	uint32_t nkeys = gs_steps_group(steps)->nkeys;
+
+	if (given == 0 && gsd_fault_here(chosen, FAULT_CORRUPT, STAGE_FINISH))
+		memset(part, 0xff, count * bytes);
+	if (given == 0 && gsd_fault_here(chosen, FAULT_KEYS, STAGE_FINISH))
+		for (uint64_t i = 0; i < count; i++)
+			memset(part + i * bytes, 0, nkeys * sizeof(gs_reduced));
+	/* at stage next, of a result of one part as well, one is there twice, or the order is another one */
+	if (count > 1 && gsd_fault_here(chosen, FAULT_CORRUPT, STAGE_NEXT))
+		memcpy(part + (count - 1) * bytes, part, bytes);
+	if (count > 1 && gsd_fault_here(chosen, FAULT_ORDER, STAGE_FINISH))
+		reverse(part, count, bytes);
+}
+
+void
+gsd_fault_answer(bool chosen, char *results, uint64_t room, const gs_steps *steps, gsd_answered *answer)
+{
+	uint64_t bytes = gs_steps_result_bytes(steps);
+
+	if (answer->bytes > 0 && answer->bytes <= room)
+		gsd_fault_groups(chosen, 0, results, answer->groups, steps);
+	/* one group has no other to be like */
+	if (answer->groups == 1 && gsd_fault_here(chosen, FAULT_CORRUPT, STAGE_NEXT))
+		memset(results, 0xff, bytes);
 	if (gsd_fault_here(chosen, FAULT_SHORT, STAGE_NEXT) && answer->bytes > options.fault_rows * sizeof(gs_reduced))
 		answer->bytes = options.fault_rows * sizeof(gs_reduced);
+	/* more groups than rows */
+	if (gsd_fault_here(chosen, FAULT_SHORT, STAGE_FINISH))
+	{
+		answer->groups += options.fault_rows;
+		answer->bytes = answer->groups * bytes;
+	}
 }

@@ -78,17 +78,9 @@ gsd_job_drop(connection *c)
 	c->state = NO_JOB;
 }
 
-/* Reports a failed job to the client.  If the device no longer works, ends the whole service. */
-static void
-fail_job(connection *c, gs_status status, const char *text)
+void
+gsd_device_judge(connection *c, device *dev, gs_status status)
 {
-	device *dev = c->dev;
-
-	end_job(c);
-	c->state = OVER;
-	if (status == GS_CANCELLED)
-		return;
-	gsd_reply_result(c, GSD_FAILED, status, text);
 	if (status != GS_DEVICE || dev == NULL)
 		return;
 	gsd_set_busy(c, true);
@@ -99,7 +91,22 @@ fail_job(connection *c, gs_status status, const char *text)
 		_exit(GSD_EXIT_DEVICE);
 	}
 	gsd_set_busy(c, false);
-	gsd_device_note(dev, c->op, GS_DEVICE);
+}
+
+/* Reports a failed job to the client, and judges the device. */
+static void
+fail_job(connection *c, gs_status status, const char *text)
+{
+	device *dev = c->dev;
+
+	end_job(c);
+	c->state = OVER;
+	if (status == GS_CANCELLED)
+		return;
+	gsd_reply_result(c, GSD_FAILED, status, text);
+	gsd_device_judge(c, dev, status);
+	if (status == GS_DEVICE && dev != NULL)
+		gsd_device_note(dev, c->op, GS_DEVICE);
 }
 
 /* Reads a job's specification from its message. */

@@ -14,12 +14,6 @@
 /* While a job waits for its turn, its connection is looked at this often. */
 #define LOOK_NS 20000000
 
-/* A job that waits for its turn, or has it. */
-typedef struct turn
-{
-	struct turn *next;
-} turn;
-
 /* The job that the threads work on. */
 typedef struct pool_job
 {
@@ -33,7 +27,7 @@ typedef struct pool_job
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn_over = PTHREAD_COND_INITIALIZER, work_there = PTHREAD_COND_INITIALIZER,
 					  work_done = PTHREAD_COND_INITIALIZER;
-static turn *first_turn, **last_turn = &first_turn;
+static pool_turn *first_turn, **last_turn = &first_turn;
 static int wanted_threads; /* 0: one for each core */
 static int started;		   /* threads, which never end */
 static pool_job *current;
@@ -110,9 +104,9 @@ start_threads(int threads)
 
 /* Removes a job from the queue. */
 static void
-leave_queue(turn *mine)
+leave_queue(pool_turn *mine)
 {
-	turn **at = &first_turn;
+	pool_turn **at = &first_turn;
 
 	while (*at != mine)
 		at = &(*at)->next;
@@ -122,83 +116,99 @@ leave_queue(turn *mine)
 	pthread_cond_broadcast(&turn_over);
 }
 
-/* Waits until a job is the first; false if its client cancelled it.  The watchdog does not count a wait. */
-static bool
-await_turn(connection *c, const turn *mine)
-{
-	while (first_turn != mine)
-	{
-		struct timespec until;
-		int cancelled;
-
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += LOOK_NS;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		if (pthread_cond_timedwait(&turn_over, &mutex, &until) != ETIMEDOUT)
-			continue;
-		pthread_mutex_unlock(&mutex);
-		cancelled = gsd_poll_client(c);
-		gsd_set_busy(c, false);
-		pthread_mutex_lock(&mutex);
-		if (cancelled)
-			return false;
-	}
-	return true;
-}
-
 /*
- * Does a job that has its turn; the mutex is held.  Returns false if it was cancelled: some units were then not done.
+ * Waits for a while for a condition; the mutex is held, and is not while the client is looked at.  The watchdog does
+ * not count a wait for the turn.  Returns false if the client has cancelled or left.
  */
 static bool
-do_job(connection *c, pool_job *job)
+wait_and_look(connection *c, pthread_cond_t *condition, bool busy)
 {
-	int cores = gsd_cores() < GSD_MAX_THREADS ? gsd_cores() : GSD_MAX_THREADS;
-	int threads = wanted_threads > 0 ? wanted_threads : cores;
-	int helpers = job->units < (uint32_t) threads ? (int) job->units - 1 : threads - 1;
-	bool cancelled = false;
-	uint32_t unit;
+	struct timespec until;
+	int cancelled;
 
-	start_threads(helpers);
-	current = job;
-	invited = helpers < started ? helpers : started;
-	if (invited > 0)
-		pthread_cond_broadcast(&work_there);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += LOOK_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (pthread_cond_timedwait(condition, &mutex, &until) != ETIMEDOUT)
+		return true;
 	pthread_mutex_unlock(&mutex);
-	while (!cancelled && (unit = atomic_fetch_add(&job->next, 1)) < job->units)
-	{
-		cancelled = gsd_poll_client(c) != 0;
-		if (!cancelled)
-			job->work(job->arg, 0, unit);
-	}
-	if (cancelled)
-		atomic_store(&job->next, job->units);
+	cancelled = gsd_poll_client(c);
+	gsd_set_busy(c, busy);
 	pthread_mutex_lock(&mutex);
-	invited = 0;
-	while (joined > 0)
-		pthread_cond_wait(&work_done, &mutex);
-	current = NULL;
 	return !cancelled;
+}
+
+bool
+gsd_pool_enter(connection *c)
+{
+	pool_turn *mine = &c->turn;
+	int cores = gsd_cores() < GSD_MAX_THREADS ? gsd_cores() : GSD_MAX_THREADS;
+	bool mine_now = true;
+
+	atomic_store(&c->cancelled, false);
+	pthread_mutex_lock(&mutex);
+	mine->next = NULL;
+	*last_turn = mine;
+	last_turn = &mine->next;
+	while (mine_now && first_turn != mine)
+		mine_now = wait_and_look(c, &turn_over, false);
+	if (!mine_now)
+		leave_queue(mine);
+	mine->threads = wanted_threads > 0 ? (uint32_t) wanted_threads : (uint32_t) cores;
+	pthread_mutex_unlock(&mutex);
+	return mine_now;
+}
+
+void
+gsd_pool_leave(connection *c)
+{
+	pthread_mutex_lock(&mutex);
+	leave_queue(&c->turn);
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Notes that the client has cancelled: who works for it stops soon. */
+static void
+cancel(connection *c, pool_job *job)
+{
+	atomic_store(&c->cancelled, true);
+	atomic_store(&job->next, job->units);
 }
 
 bool
 gsd_pool_run(connection *c, uint32_t units, pool_work *work, void *arg)
 {
 	pool_job job = {.work = work, .arg = arg, .units = units, .workers = 1};
-	turn mine = {NULL};
-	bool done;
+	int helpers = units == 0 ? 0 : (int) (units < c->turn.threads ? units : c->turn.threads) - 1;
+	bool cancelled = false;
+	uint32_t unit;
 
 	pthread_mutex_lock(&mutex);
-	*last_turn = &mine;
-	last_turn = &mine.next;
-	done = await_turn(c, &mine);
-	if (done)
-	{
-		gsd_set_busy(c, true);
-		done = do_job(c, &job);
-		gsd_set_busy(c, false);
-	}
-	leave_queue(&mine);
+	start_threads(helpers);
+	current = &job;
+	invited = helpers < started ? helpers : started;
+	if (invited > 0)
+		pthread_cond_broadcast(&work_there);
 	pthread_mutex_unlock(&mutex);
-	return done;
+	while (!cancelled && (unit = atomic_fetch_add(&job.next, 1)) < units)
+	{
+		cancelled = gsd_poll_client(c) != 0;
+		if (!cancelled)
+			work(arg, 0, unit);
+	}
+	if (cancelled)
+		cancel(c, &job);
+	pthread_mutex_lock(&mutex);
+	invited = 0;
+	/* a unit of another thread may be long */
+	while (joined > 0)
+		if (!wait_and_look(c, &work_done, true))
+		{
+			cancelled = true;
+			cancel(c, &job);
+		}
+	current = NULL;
+	pthread_mutex_unlock(&mutex);
+	return !cancelled;
 }

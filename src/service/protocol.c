@@ -175,12 +175,14 @@ columns_answer_valid(const gsd_message *m, size_t bytes)
 		case GSD_TABLE_INFO:
 			return bytes == sizeof(gsd_table_info) && m->table_info.device >= -1 &&
 				   m->table_info.device < GSD_MAX_DEVICES && m->table_info.zero == 0 &&
+				   text_valid(m->table_info.name, GSD_NAME_BYTES) &&
 				   text_valid(m->table_info.reason, GSD_TEXT_BYTES);
 		case GSD_CHECKED:
 			return bytes == sizeof(gsd_checked) && m->checked.status <= GS_WRONG_ORDER;
 		case GSD_ANSWERED:
 			return bytes == sizeof(gsd_answered) && m->answered.status <= GS_WRONG_ORDER &&
-				   m->answered.bytes <= GS_STEPS_MAX_AGGREGATES * sizeof(gs_reduced) &&
+				   m->answered.bytes <= GSD_GROUPS_BYTES && m->answered.bytes % sizeof(gs_reduced) == 0 &&
+				   m->answered.groups <= m->answered.bytes / sizeof(gs_reduced) &&
 				   (m->answered.bytes == 0 || m->answered.status == GS_OK);
 		default:
 			return false;

@@ -10,7 +10,7 @@
 #include "kernels/gs.h"
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 6
+#define GSD_VERSION 7
 
 /* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
@@ -77,7 +77,7 @@ typedef enum gsd_type
 	GSD_MAP_OF,		  /* gsd_map_of, with a descriptor if it is held */
 	GSD_TABLE_INFO,	  /* gsd_table_info */
 	GSD_CHECKED,	  /* gsd_checked */
-	GSD_ANSWERED	  /* gsd_answered: to GSD_FINISH of a question, which is then over */
+	GSD_ANSWERED	  /* gsd_answered: to GSD_FINISH of a question, which is then over, or GSD_PARTs follow */
 } gsd_type;
 
 typedef struct gsd_header
@@ -364,6 +364,7 @@ typedef struct gsd_table_info
 	uint64_t refused; /* notes */
 	int32_t device;	  /* -1: in host memory */
 	uint32_t zero;
+	char name[GSD_NAME_BYTES];	 /* of the device; "" in host memory */
 	char reason[GSD_TEXT_BYTES]; /* last note */
 } gsd_table_info;
 
@@ -419,9 +420,11 @@ typedef struct gsd_ask
 } gsd_ask;
 
 /*
- * The results lie in area 0.  status GS_INVALID: no such version any more, one that lacks a page of the mask, or other
+ * The results lie in area 0, if they fit there, and the question is over.  Otherwise GSD_PARTs bring all groups,
+ * GSD_TAKEN gives an area back, and the question is over with the last group.  GSD_FAILED may come instead of a part.
+ * status GS_INVALID: no such version any more, one that lacks a page of the mask, or other
  * columns; GS_PROTOCOL: the list or a chunk breaks its rules, or other rows came than GSD_FINISH counts; GS_OVERFLOW: a
- * value left its range.
+ * value left its range; GS_TOO_BIG: more than GSD_GROUPS_BYTES of groups, or keys that do not fit together.
  */
 typedef struct gsd_answered
 {
@@ -431,8 +434,11 @@ typedef struct gsd_answered
 	uint64_t rows;	 /* of the pages */
 	uint64_t pages;
 	uint64_t engine_ns;
-	uint64_t bytes; /* of the results; 0 unless GS_OK */
+	uint64_t groups; /* in the results; 0 unless GS_OK */
+	uint64_t bytes;	 /* of the results, gs_steps_result_bytes for each group */
 } gsd_answered;
+
+#define GSD_GROUPS_BYTES ((uint64_t) 256 << 20)
 
 /* Returns the first slot behind some bytes that begin in a slot. */
 static inline uint64_t

@@ -5,6 +5,7 @@
 #define GPUSORT_SERVICE_H
 
 #include "protocol.h"
+#include "kernels/gs_steps.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +25,8 @@ typedef enum fault_kind
 	FAULT_SHORT,   /* the result ends early */
 	FAULT_VERSION, /* another protocol version is announced; at stage next only to sessions */
 	FAULT_BABBLE,  /* the process writes excessive output, and continues */
-	FAULT_DEVICE   /* the device fails the job, but works otherwise */
+	FAULT_DEVICE,  /* the device fails the job, but works otherwise */
+	FAULT_DEAD	   /* the device fails the job, and does not work any more */
 } fault_kind;
 
 typedef enum fault_stage
@@ -73,8 +75,9 @@ gs_status gsd_fault_status(bool chosen, fault_stage stage);
 /* Corrupt a valid chunk, or count result elements after the first given, if the job was chosen. */
 void gsd_fault_chunk(bool chosen, gs_chunk *chunk, const gs_column_spec *columns);
 void gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_t bytes);
-/* Corrupts the answer to a question, or its results. */
-void gsd_fault_answer(bool chosen, char *results, gsd_answered *answer);
+/* Corrupts the answer to a question, and its results where they fit the room; or count groups after the first given. */
+void gsd_fault_answer(bool chosen, char *results, uint64_t room, const gs_steps *steps, gsd_answered *answer);
+void gsd_fault_groups(bool chosen, uint64_t given, char *part, uint64_t count, const gs_steps *steps);
 
 /* device.c: devices and the reservations of their memory */
 typedef struct device

@@ -6,211 +6,17 @@
 
 #include "../../kernels/common/steps_row.h"
 #include "../../kernels/cpu/cpu.h"
-#include "steps_reference.h"
+#include "steps_table.h"
 
-#define SEGMENTS 4
 #define MOST_AGGREGATES 8
-
-static const uint32_t lengths[] = {1, 63, 64, 65, 127, 128, 1000, 1023, 1024, 1025, 2047, 2049, 4096, 9000, 70000};
-
-typedef struct table
-{
-	gs_type types[MOST_COLUMNS];
-	uint32_t ncolumns;
-	plain_segment plain[SEGMENTS];
-	array values[SEGMENTS][MOST_COLUMNS], nulls[SEGMENTS][MOST_COLUMNS];
-	gs_held held[SEGMENTS * MOST_COLUMNS];
-} table;
-
-/* Values that are small, of all of the type's bits, or corners; those of 128 bits can be added up. */
-static void
-fill(gs_type type, uint8_t *to, uint32_t rows)
-{
-	size_t width = gs_type_width(type);
-	int kind = (int) (rnd() % 3);
-
-	if (kind == 0 || type == GS_F32 || type == GS_F64)
-	{
-		fill_runs(type, to, rows, 1 + kind, kind != 0);
-		/* no overflow of sums, and no sum whose order matters much */
-		for (uint32_t r = 0; r < rows && type == GS_F64; r++)
-			if (((double *) to)[r] > 1e300 && !isinf(((double *) to)[r]))
-				((double *) to)[r] = 1e300;
-	}
-	else
-		for (uint32_t r = 0; r < rows; r++)
-		{
-			bool sign = type >= GS_I16 || type == GS_U128;
-			wide v = (wide) (rnd() % 200) - (sign ? 100 : 0);
-
-			memcpy(to + r * width, &v, width);
-		}
-	for (uint32_t r = 0; r < rows && type == GS_U128; r++)
-	{
-		wide v;
-
-		memcpy(&v, to + r * 16, 16);
-		v >>= 20;
-		memcpy(to + r * 16, &v, 16);
-	}
-}
-
-static void
-make_table(table *t, uint32_t ncolumns, const gs_type *types)
-{
-	*t = (table){.ncolumns = ncolumns};
-	for (uint32_t c = 0; c < ncolumns; c++)
-		t->types[c] = types != NULL ? types[c] : (gs_type) (rnd() % GS_BYTES);
-	for (uint32_t s = 0; s < SEGMENTS; s++)
-	{
-		uint32_t rows = lengths[rnd() % (sizeof(lengths) / sizeof(lengths[0]) - (small_only || s > 0))];
-		plain_segment *p = &t->plain[s];
-
-		p->rows = rows;
-		for (uint32_t c = 0; c < ncolumns; c++)
-		{
-			size_t bytes = rows * gs_type_width(t->types[c]), words = (rows + 63) / 64;
-
-			p->values[c] = malloc(bytes);
-			fill(t->types[c], p->values[c], rows);
-			t->values[s][c] = make_array(bytes, 0);
-			put(&t->values[s][c], p->values[c], bytes);
-			t->held[s * ncolumns + c] = (gs_held){t->values[s][c].data, NULL};
-			if (rnd() % 2)
-				continue;
-			p->nulls[c] = malloc(words * 8);
-			for (size_t w = 0; w < words; w++)
-				p->nulls[c][w] = rnd() % 4 == 0 ? ~(uint64_t) 0 : rnd() % 3 == 0 ? 0 : rnd() & rnd();
-			t->nulls[s][c] = make_array(words * 8, 0);
-			put(&t->nulls[s][c], p->nulls[c], words * 8);
-			t->held[s * ncolumns + c].nulls = t->nulls[s][c].data;
-		}
-	}
-}
-
-static void
-drop_table(table *t)
-{
-	for (uint32_t s = 0; s < SEGMENTS; s++)
-		for (uint32_t c = 0; c < t->ncolumns; c++)
-		{
-			drop(&t->values[s][c]);
-			if (t->plain[s].nulls[c] != NULL)
-				drop(&t->nulls[s][c]);
-			free(t->plain[s].values[c]), free(t->plain[s].nulls[c]);
-		}
-}
-
-/* ---- lists */
-
-/* Returns a constant to compare an integer column with: a value, a corner of some type, or one near either. */
-static wide
-some_integer(const table *t, uint32_t c)
-{
-	static const int corners[] = {7, 8, 15, 16, 31, 32, 63, 64, 127};
-	size_t width = gs_type_width(t->types[c]);
-	const plain_segment *s = &t->plain[rnd() % SEGMENTS];
-	bool sign = t->types[c] >= GS_I16 || t->types[c] == GS_U128;
-	const uint8_t *p = s->values[c] + rnd() % s->rows * width;
-	wide v = sign && p[width - 1] >> 7 ? -1 : 0;
-
-	memcpy(&v, p, width);
-	if (rnd() % 3 == 0)
-		v = (wide) ((unsigned __int128) 1 << corners[rnd() % 9]);
-	return (wide) ((unsigned __int128) v + rnd() % 3 - 1);
-}
-
-static double
-some_double(const table *t, uint32_t c)
-{
-	static const double corners[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 5e-324, -5e-324, 1e-45, 0.1, 1e39, -1e39};
-	const plain_segment *s = &t->plain[rnd() % SEGMENTS];
-	uint32_t r = (uint32_t) rnd() % s->rows;
-
-	if (rnd() % 2)
-		return corners[rnd() % 11];
-	return t->types[c] == GS_F32 ? (double) ((float *) s->values[c])[r] : ((double *) s->values[c])[r];
-}
-
-static int
-integer_order(const void *a, const void *b)
-{
-	return (*(const wide *) a > *(const wide *) b) - (*(const wide *) a < *(const wide *) b);
-}
-
-static int
-double_order(const void *a, const void *b)
-{
-	return compare_doubles(*(const double *) a, *(const double *) b);
-}
 
 /* Adds a term of a column with some test. */
 static void
 add_term(steps_list *l, const table *t, uint32_t c, gs_test test)
 {
-	uint32_t most = rnd() % 2 ? 6 : 60;
-	uint32_t some = 1 + (uint32_t) (rnd() % most);
-	uint32_t n = test == GS_TEST_BETWEEN ? 2 : test == GS_TEST_IN ? some : test < GS_TEST_BETWEEN;
-	bool real = t->types[c] == GS_F32 || t->types[c] == GS_F64;
-	wide integers[60];
-	double doubles[60];
+	gs_term term = some_term(l, t, c, test);
 
-	for (uint32_t i = 0; i < n; i++)
-		if (real)
-			doubles[i] = some_double(t, c);
-		else
-			integers[i] = test == GS_TEST_IN && i > 0 && rnd() % 2 ? (wide) ((unsigned __int128) integers[i - 1] + 1)
-																	: some_integer(t, c);
-	if (real && (test == GS_TEST_IN || rnd() % 8))
-		qsort(doubles, n, sizeof(double), double_order);
-	else if (!real && (test == GS_TEST_IN || rnd() % 8))
-		qsort(integers, n, sizeof(wide), integer_order);
-	list_term(l, c, test, real ? list_doubles(l, doubles, n) : list_integers(l, integers, n), n);
-}
-
-/* The least number that holds a type's values. */
-static gs_number
-number_of(gs_type type)
-{
-	static const gs_number numbers[] = {GS_NUMBER_I32,	GS_NUMBER_I32, GS_NUMBER_I64, GS_NUMBER_I128, GS_NUMBER_I128,
-										GS_NUMBER_I16,	GS_NUMBER_I32, GS_NUMBER_I64, GS_NUMBER_F64,  GS_NUMBER_F64};
-
-	return numbers[type];
-}
-
-/* Writes an expression over integer columns, which may overflow.  Returns its length; 0: it would take doubles. */
-static uint32_t
-some_code(steps_list *l, const table *t, gs_instruction *code)
-{
-	bool widest = rnd() % 4 != 0;
-	uint32_t n = 0, depth = 0, values = 1 + (uint32_t) (rnd() % 4);
-
-	while (values > 0 || depth > 1)
-	{
-		uint32_t c = (uint32_t) (rnd() % t->ncolumns);
-		gs_number number = number_of(t->types[c]);
-
-		if (values > 0 && (depth < 2 || rnd() % 2))
-		{
-			if (rnd() % 4 == 0)
-			{
-				wide v = (wide) (rnd() % 2000) - 1000;
-
-				code[n++] = (gs_instruction){GS_CODE_CONSTANT, GS_NUMBER_I16 + rnd() % 4, 0, list_integers(l, &v, 1)};
-			}
-			else if (number == GS_NUMBER_F64)
-				return 0;
-			else
-				code[n++] = (gs_instruction){GS_CODE_COLUMN, (uint8_t) (number + rnd() % (4 - number)), 0, c};
-			values--;
-			depth++;
-			continue;
-		}
-		number = widest ? GS_NUMBER_I128 : (gs_number) (rnd() % 4);
-		code[n++] = (gs_instruction){(uint8_t) (GS_CODE_ADD + rnd() % 3), (uint8_t) number, 0, 0};
-		depth--;
-	}
-	return n;
+	list_term(l, c, test, term.constants, term.nconstants);
 }
 
 static void
@@ -331,22 +137,6 @@ one_list(const table *t, const steps_list *l, const gs_span *spans, uint32_t nsp
 
 		compare(&l->head, e, good, status, out, what);
 	}
-}
-
-/* Some spans, also none, of rows that begin anywhere. */
-static uint32_t
-some_spans(const table *t, gs_span *spans, uint32_t most)
-{
-	uint32_t n = (uint32_t) (rnd() % (most + 1));
-
-	for (uint32_t i = 0; i < n; i++)
-	{
-		const plain_segment *s = &t->plain[spans[i].segment = (uint32_t) (rnd() % SEGMENTS)];
-
-		spans[i].first = rnd() % 3 ? (uint32_t) (rnd() % s->rows) : 0;
-		spans[i].rows = rnd() % 3 ? (uint32_t) (rnd() % (s->rows - spans[i].first + 1)) : s->rows - spans[i].first;
-	}
-	return n;
 }
 
 /* ---- tests */

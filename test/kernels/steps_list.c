@@ -110,3 +110,44 @@ list_column(steps_list *l, gs_operation operation, uint32_t column, gs_number nu
 
 	list_aggregate(l, operation, &in, 1);
 }
+
+void
+list_keys(steps_list *l, const uint32_t *keys, uint32_t n)
+{
+	gs_group_step *group = (gs_group_step *) (l->bytes + l->step);
+	uint32_t room[GS_STEPS_MAX_KEYS + 1] = {0};
+
+	memcpy(room, keys, n * sizeof(*keys));
+	group->nkeys = n;
+	group->keys = n > 0 ? add(l, room, (n + 1) / 2 * 8) : 0;
+}
+
+void
+list_refine(steps_list *l, uint32_t operation, double fraction, const gs_term *terms, uint32_t n)
+{
+	gs_aggregate *a = (gs_aggregate *) (l->bytes + l->next) - 1;
+
+	a->operation = operation;
+	a->fraction = fraction;
+	a->nterms = n;
+	a->terms = n > 0 ? add(l, terms, n * sizeof(*terms)) : 0;
+}
+
+void
+list_having(steps_list *l, uint32_t nterms)
+{
+	list_filter(l, nterms);
+	((gs_step *) (l->bytes + l->step))->kind = GS_STEP_HAVING;
+}
+
+void
+list_top(steps_list *l, uint64_t limit, const gs_top_order *orders, uint32_t n)
+{
+	gs_top_step *top;
+
+	begin_step(l, GS_STEP_TOP, sizeof(gs_top_step), n * sizeof(*orders));
+	top = (gs_top_step *) (l->bytes + l->step);
+	top->limit = limit;
+	top->norders = n;
+	memcpy(top->orders, orders, n * sizeof(*orders));
+}

@@ -37,4 +37,12 @@ void list_aggregate(steps_list *l, gs_operation operation, const gs_instruction 
 /* Adds an aggregate of a column. */
 void list_column(steps_list *l, gs_operation operation, uint32_t column, gs_number number);
 
+/* Gives the group keys, when all aggregates are there. */
+void list_keys(steps_list *l, const uint32_t *keys, uint32_t n);
+/* Changes the last aggregate: another operation, a fraction, terms whose constants are in the step. */
+void list_refine(steps_list *l, uint32_t operation, double fraction, const gs_term *terms, uint32_t n);
+/* Begins HAVING, whose terms follow. */
+void list_having(steps_list *l, uint32_t nterms);
+void list_top(steps_list *l, uint64_t limit, const gs_top_order *orders, uint32_t n);
+
 #endif

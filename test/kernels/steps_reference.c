@@ -6,13 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct value
-{
-	bool null, real;
-	wide i;
-	double d;
-} value;
-
 int
 compare_doubles(double a, double b)
 {
@@ -21,14 +14,13 @@ compare_doubles(double a, double b)
 	return (a > b) - (a < b);
 }
 
-static int
-compare(value a, value b)
+int
+compare_values(value a, value b)
 {
 	return a.real ? compare_doubles(a.d, b.d) : (a.i > b.i) - (a.i < b.i);
 }
 
-/* Reads a value byte by byte. */
-static value
+value
 column_value(const gs_steps *steps, const plain_segment *s, uint32_t c, uint32_t row)
 {
 	gs_type type = (gs_type) steps->types[c];
@@ -63,7 +55,7 @@ constant_value(const gs_steps *steps, uint32_t offset, bool real)
 	return v;
 }
 
-static bool
+bool
 term_holds(const gs_steps *steps, const gs_term *t, value v)
 {
 	bool found = false;
@@ -76,10 +68,10 @@ term_holds(const gs_steps *steps, const gs_term *t, value v)
 	if (t->test == GS_TEST_IN)
 	{
 		for (uint32_t i = 0; i < t->nconstants; i++)
-			found |= compare(v, constant_value(steps, t->constants + 16 * i, v.real)) == 0;
+			found |= compare_values(v, constant_value(steps, t->constants + 16 * i, v.real)) == 0;
 		return found;
 	}
-	sign = compare(v, constant_value(steps, t->constants, v.real));
+	sign = compare_values(v, constant_value(steps, t->constants, v.real));
 	switch (t->test)
 	{
 		case GS_TEST_EQ: return sign == 0;
@@ -88,7 +80,7 @@ term_holds(const gs_steps *steps, const gs_term *t, value v)
 		case GS_TEST_LE: return sign <= 0;
 		case GS_TEST_GT: return sign > 0;
 		case GS_TEST_GE: return sign >= 0;
-		default: return sign >= 0 && compare(v, constant_value(steps, t->constants + 16, v.real)) <= 0;
+		default: return sign >= 0 && compare_values(v, constant_value(steps, t->constants + 16, v.real)) <= 0;
 	}
 }
 
@@ -101,8 +93,7 @@ in_range(uint8_t number, wide v)
 	return number == GS_NUMBER_I128 || (v >= -((wide) 1 << (bits[number] - 1)) && v < (wide) 1 << (bits[number] - 1));
 }
 
-/* Computes an expression.  Returns false if a result leaves its range. */
-static bool
+bool
 expression(const gs_steps *steps, const gs_aggregate *a, const plain_segment *s, uint32_t row, value *out)
 {
 	const gs_instruction *code = (const gs_instruction *) ((const char *) steps + a->code);
@@ -136,13 +127,12 @@ expression(const gs_steps *steps, const gs_aggregate *a, const plain_segment *s,
 	return true;
 }
 
-/* Adds a value. */
-static void
+void
 take(gs_operation operation, expected *e, value v)
 {
 	unsigned __int128 size = v.i < 0 ? -(unsigned __int128) v.i : (unsigned __int128) v.i;
 	value old = {.real = v.real, .i = e->integer, .d = e->real};
-	int sign = e->count == 0 ? 0 : compare(v, old);
+	int sign = e->count == 0 ? 0 : compare_values(v, old);
 
 	e->real_numbers = v.real;
 	e->plus |= v.d == 0 && !signbit(v.d);

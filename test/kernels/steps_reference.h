@@ -29,6 +29,22 @@ typedef struct expected
 	bool far;
 } expected;
 
+typedef struct value
+{
+	bool null, real;
+	wide i;
+	double d;
+} value;
+
+/* Reads a value byte by byte. */
+value column_value(const gs_steps *steps, const plain_segment *s, uint32_t c, uint32_t row);
+bool term_holds(const gs_steps *steps, const gs_term *t, value v);
+/* Computes an expression.  Returns false if a result leaves its range. */
+bool expression(const gs_steps *steps, const gs_aggregate *a, const plain_segment *s, uint32_t row, value *out);
+/* Adds a value. */
+void take(gs_operation operation, expected *e, value v);
+int compare_values(value a, value b);
+
 /* Adds rows of a segment.  Returns false if a result of the list's expressions leaves its range. */
 bool reference_rows(const gs_steps *steps, const plain_segment *s, uint32_t first, uint32_t rows, expected *out);
 

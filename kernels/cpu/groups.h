@@ -1,0 +1,178 @@
+/*
+ * groups.h: lists of steps with groups on the CPU.
+ *
+ * The rows of a list make streams: those that pass the filter, and for each FILTER clause or expression that may be
+ * NULL those that count for it.  A stream's records, a packed key and values, go to parts by the key.  A part's keys
+ * become slots: a tally holds what aggregates have of each slot, and the values of a slot are put side by side for
+ * aggregates that need them all.
+ */
+#ifndef GS_CPU_GROUPS_H
+#define GS_CPU_GROUPS_H
+
+#include "../groups.h"
+#include "steps.h"
+
+#define GS_NO_CLAUSE	 UINT32_MAX
+#define GS_NO_TALLY		 UINT32_MAX
+#define GS_NO_VALUE		 UINT32_MAX
+#define GS_MOST_STREAMS	 (GS_STEPS_MAX_AGGREGATES + 1)
+#define GS_MOST_VALUES	 (GS_STEPS_MAX_AGGREGATES + GS_STEPS_MAX_KEYS)
+#define GS_RECORD_WORDS	 (1 + 2 * GS_MOST_VALUES)
+
+/* Values of an expression in a stream's records. */
+typedef struct gs_stream_value
+{
+	const gs_expression_plan *expression;
+	uint32_t next;	/* value of the stream; the last: GS_NO_VALUE */
+	gs_type type;	/* as gs_steps_values computes them: GS_I64, GS_U128 or GS_F64 */
+	uint32_t word;	/* their place in a record */
+	uint32_t words; /* 1 or 2, the lower half first; 0: computed for the sake of overflow */
+	/* of values that are needed all at once: codes, in order; an integer less low, or the order of a double */
+	gs_wide low;
+	gs_unsigned_wide span;
+} gs_stream_value;
+
+/* Rows that pass the filter and a clause, and of which some columns are not NULL. */
+typedef struct gs_stream
+{
+	uint32_t clause;  /* the first aggregate that has these terms; none: GS_NO_CLAUSE */
+	uint64_t columns; /* which are not NULL */
+	bool whole;		  /* the only value is needed all at once */
+	uint32_t first;	  /* of its values */
+	uint32_t words;	  /* of a record */
+	uint32_t room;	  /* for records of a part in one piece */
+} gs_stream;
+
+/* What an aggregate that takes value by value has of each slot. */
+typedef struct gs_tally_plan
+{
+	uint32_t stream, value;
+	gs_operation operation;
+	gs_type type;  /* of the values */
+	gs_type held;  /* of what is held: GS_I64, GS_U128, GS_F64, or GS_U64 for the order of a double */
+	bool zeros;	   /* MIN or MAX of doubles: signs of zeros are noted */
+} gs_tally_plan;
+
+/* How an aggregate, or a hidden one, is answered. */
+typedef struct gs_answer_plan
+{
+	gs_aggregation operation;
+	gs_number number;
+	double fraction;
+	uint32_t stream; /* whose number of records is the count of values */
+	uint32_t tally;	 /* GS_NO_TALLY: the count, or one that needs all values: */
+	uint32_t whole;	 /* its place among these */
+} gs_answer_plan;
+
+/* What is held of some slots. */
+typedef struct gs_tally
+{
+	uint32_t slots;
+	uint32_t *counts[GS_MOST_STREAMS]; /* NULL: of a stream whose values are needed all at once, or of no interest */
+	void *values[GS_MOST_VALUES];
+	uint8_t *zeros[GS_MOST_VALUES]; /* bit 0 for +0, bit 1 for -0 */
+} gs_tally;
+
+/* Loops over blocks of keys and values, a table for each instruction set: see groups_loops.h. */
+typedef struct gs_group_loops
+{
+	void (*less)(gs_type type, const void *values, size_t n, uint64_t low, uint64_t *restrict out);
+	void (*order)(const uint64_t *values, size_t n, bool zeros, uint32_t drop, uint64_t low, uint64_t *restrict out);
+	uint64_t (*most)(const uint64_t *values, size_t n);
+	void (*append)(uint64_t *restrict words, size_t n, uint32_t bits, const uint64_t *restrict part);
+	void (*mix)(uint64_t *words, size_t n, uint64_t factor, uint64_t mask);
+} gs_group_loops;
+
+const gs_group_loops *gs_group_loops_choose(gs_vectors vector);
+
+/* Records of a part, word by word. */
+typedef struct gs_records
+{
+	struct gs_records *next;
+	uint32_t n;
+	uint32_t room;
+	uint64_t words[];
+} gs_records;
+
+/* Where a worker's next record of a part goes. */
+typedef struct gs_cursor
+{
+	uint64_t *at;
+	uint32_t left;
+	uint64_t records; /* in all */
+	gs_records *last;
+} gs_cursor;
+
+/* A worker's state. */
+typedef struct gs_group_worker
+{
+	bool begun;
+	gs_work work; /* whose memory this is */
+	const gs_group_loops *loops;
+	gs_steps_plan plan;
+	gs_block memory; /* of the plan */
+	gs_cursor *cursors; /* of each stream and part */
+	gs_block cursors_memory;
+	gs_block slabs; /* an array of gs_block, of which records are cut */
+	uint32_t nslabs;
+	char *slab; /* what is left of the last one */
+	size_t slab_left;
+	gs_group_list list;
+	/* a part's */
+	gs_block tally, slots, table, keys, values, sorted, answers, scratch;
+} gs_group_worker;
+
+typedef struct gs_cpu_groups
+{
+	gs_groups head;
+	gs_work work;
+	size_t bytes;
+	gs_steps_plan plan;
+	gs_block plan_memory;
+	uint32_t nstreams, ntallies, nanswers, nwhole, nvalues; /* the first answers are the aggregates' */
+	gs_stream streams[GS_MOST_STREAMS];
+	gs_tally_plan tallies[GS_MOST_VALUES];
+	gs_answer_plan answers[GS_MOST_VALUES];
+	gs_stream_value values[GS_MOST_VALUES];
+	gs_expression_plan hidden[GS_STEPS_MAX_KEYS]; /* keys that may be zeros of both signs */
+	gs_instruction hidden_code[GS_STEPS_MAX_KEYS];
+	uint32_t hidden_answer[GS_STEPS_MAX_KEYS];
+	/* the key is multiplied within its bits, so that parts and places in tables are even: see gs_key_mix */
+	uint64_t factor, inverse, mask;
+	uint32_t part_bits, slot_bits; /* of the key: the leading ones, and the others */
+	uint64_t kept;				   /* groups in all workers' lists */
+	gs_group_worker workers[];
+} gs_cpu_groups;
+
+/* groups_plan.c: plans streams, tallies and answers. */
+void gs_groups_plan(gs_cpu_groups *g);
+
+/* groups_rows.c: adds rows to the workers' records. */
+gs_status gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
+
+/* groups_tally.c */
+size_t gs_tally_make(const gs_cpu_groups *g, gs_tally *tally, uint32_t slots, char *memory);
+/* Adds records of a stream.  words: each word of the records.  Returns false if a sum leaves 128 bits. */
+bool gs_tally_add(const gs_cpu_groups *g, gs_tally *tally, uint32_t stream, const uint32_t *slots,
+				  const uint64_t *const *words, uint32_t n);
+/* Returns what an answer that has a tally, or is a count, is for a slot. */
+gs_reduced gs_tally_answer(const gs_cpu_groups *g, const gs_tally *tally, const gs_answer_plan *a, uint32_t slot);
+
+/* groups_values.c: answers the aggregates of a stream that need all values of a slot, which are permuted. */
+gs_status gs_whole_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *cpu, uint32_t stream,
+						  void *values, uint64_t n, gs_reduced *answers);
+
+/* groups_parts.c */
+gs_status gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
+
+/* groups.c: begins a worker's work, by its engine. */
+gs_status gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine);
+
+/* Returns true if a stream's codes have more than 64 bits. */
+static inline bool
+gs_value_wide(const gs_stream_value *v)
+{
+	return v->words == 2;
+}
+
+#endif

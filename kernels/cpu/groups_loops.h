@@ -1,0 +1,87 @@
+/*
+ * groups_loops.h: loops over blocks of keys and values.  Included by groups_loops.c once per instruction set, with
+ * TARGET (an attribute) and NAME defined.  Plain C that compilers vectorize.
+ */
+
+#define LESS_LOW(TYPE, WIDENED)                                                                                        \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		const TYPE *x = values;                                                                                        \
+		for (size_t i = 0; i < n; i++)                                                                                 \
+			out[i] = (uint64_t) (WIDENED) x[i] - low;                                                                  \
+	} while (0)
+
+/* Integers of up to 64 bits, less a number. */
+TARGET static void
+NAME(less)(gs_type type, const void *values, size_t n, uint64_t low, uint64_t *restrict out)
+{
+	switch (type)
+	{
+		case GS_U8:
+			LESS_LOW(uint8_t, uint64_t);
+			break;
+		case GS_U16:
+			LESS_LOW(uint16_t, uint64_t);
+			break;
+		case GS_I16:
+			LESS_LOW(int16_t, int64_t);
+			break;
+		case GS_U32:
+			LESS_LOW(uint32_t, uint64_t);
+			break;
+		case GS_I32:
+			LESS_LOW(int32_t, int64_t);
+			break;
+		default: /* GS_I64, GS_U64 */
+			LESS_LOW(uint64_t, uint64_t);
+	}
+}
+
+/* The order of doubles (gs_float_order64), of which the lowest bits are dropped, less a number. */
+TARGET static void
+NAME(order)(const uint64_t *values, size_t n, bool zeros, uint32_t drop, uint64_t low, uint64_t *restrict out)
+{
+	uint64_t equal = zeros ? TOP_BIT : 0;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t v = values[i];
+
+		v = (v & ~TOP_BIT) > 0x7ff0000000000000u ? 0x7ff8000000000000u : v;
+		v = v == equal ? 0 : v;
+		out[i] = ((v ^ ((uint64_t) ((int64_t) v >> 63) | TOP_BIT)) >> drop) - low;
+	}
+}
+
+/* The greatest number. */
+TARGET static uint64_t
+NAME(most)(const uint64_t *values, size_t n)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = values[i] > most ? values[i] : most;
+	return most;
+}
+
+/* Appends bits to words. */
+TARGET static void
+NAME(append)(uint64_t *restrict words, size_t n, uint32_t bits, const uint64_t *restrict part)
+{
+	for (size_t i = 0; i < n; i++)
+		words[i] = words[i] << bits | part[i];
+}
+
+/* Multiplies words, of which a mask's bits count. */
+TARGET static void
+NAME(mix)(uint64_t *words, size_t n, uint64_t factor, uint64_t mask)
+{
+	for (size_t i = 0; i < n; i++)
+		words[i] = words[i] * factor & mask;
+}
+
+static const gs_group_loops NAME(group_loops) = {NAME(less), NAME(order), NAME(most), NAME(append), NAME(mix)};
+
+#undef LESS_LOW
+#undef TARGET
+#undef NAME

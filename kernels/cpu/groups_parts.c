@@ -1,0 +1,277 @@
+/*
+ * groups_parts.c: a part of the groups: its keys become slots, its streams' records are added to a tally or put side by
+ * side, and each slot becomes a group of the worker's list.
+ */
+#include "groups.h"
+
+#define DENSE_ROWS 8 /* slots for each record of a part, up to which they are not looked up */
+#define FEW_PLACES 1024
+#define GS_NO_SLOT UINT32_MAX
+
+/* A part's work. */
+typedef struct part_job
+{
+	gs_cpu_groups *g;
+	gs_group_worker *w;
+	gs_cpu_engine *cpu;
+	uint32_t part;
+	bool dense;		/* the key's lower bits are the slot */
+	uint32_t nslots;
+	uint32_t *table; /* slots by the keys' bits below the part's, of places that follow where one is taken */
+	uint32_t places_log;
+	uint64_t *keys; /* of slots */
+	gs_tally tally;
+	gs_reduced *answers; /* of aggregates that need all values: for each slot */
+} part_job;
+
+/* Returns the number of a part's records in a stream. */
+static uint64_t
+records_of(const part_job *j, uint32_t stream)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < j->g->head.workers; i++)
+		if (j->g->workers[i].cursors != NULL)
+			for (const gs_records *r = j->g->workers[i].cursors[((size_t) stream << j->g->part_bits) + j->part].last;
+				 r != NULL; r = r->next)
+				n += r->n;
+	return n;
+}
+
+/* Calls a function for each piece of a part's records. */
+typedef gs_status (*piece_function)(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n);
+
+static gs_status
+for_pieces(part_job *j, uint32_t stream, piece_function call)
+{
+	const uint64_t *words[GS_RECORD_WORDS + 1];
+	uint32_t nwords = j->g->streams[stream].words;
+
+	for (uint32_t i = 0; i < j->g->head.workers; i++)
+	{
+		const gs_group_worker *w = &j->g->workers[i];
+
+		if (w->cursors == NULL)
+			continue;
+		for (const gs_records *r = w->cursors[((size_t) stream << j->g->part_bits) + j->part].last; r != NULL;
+			 r = r->next)
+		{
+			for (uint32_t k = 0; k < nwords; k++)
+				words[k] = r->words + (size_t) k * r->room;
+			words[nwords] = NULL;
+			GS_TRY(call(j, stream, words, r->n));
+			GS_TRY(gs_work_add(&j->cpu->work, (uint64_t) r->n * (2 + nwords)));
+		}
+	}
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- slots */
+
+/* Returns the place of a key in the table where it is, or would be. */
+static uint32_t
+place_of(const part_job *j, uint64_t key)
+{
+	uint32_t bits = j->g->slot_bits, mask = (uint32_t) gs_mask(j->places_log), at;
+
+	at = (uint32_t) (bits >= j->places_log ? key >> (bits - j->places_log) : key) & mask;
+	while (j->table[at] != GS_NO_SLOT && j->keys[j->table[at]] != key)
+		at = (at + 1) & mask;
+	return at;
+}
+
+/* Makes the table larger. */
+static gs_status
+grow(part_job *j)
+{
+	uint32_t log = j->places_log == 0 ? (uint32_t) gs_bits(FEW_PLACES - 1) : j->places_log + 1;
+	size_t places = (size_t) 1 << log;
+
+	GS_TRY(gs_block_reserve(&j->w->work, &j->w->table, places * sizeof(uint32_t)));
+	GS_TRY(gs_block_reserve(&j->w->work, &j->w->keys, (places / 2 + GS_STEP_ROWS) * sizeof(uint64_t)));
+	j->table = j->w->table.data;
+	j->keys = j->w->keys.data;
+	j->places_log = log;
+	memset(j->table, 0xff, places * sizeof(uint32_t));
+	for (uint32_t i = 0; i < j->nslots; i++)
+		j->table[place_of(j, j->keys[i])] = i;
+	return GS_OK;
+}
+
+/* Gives keys slots. */
+static gs_status
+add_keys(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n)
+{
+	(void) stream;
+	while (j->places_log == 0 || j->nslots + n > (uint32_t) 1 << j->places_log >> 1)
+		GS_TRY(grow(j));
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t at = place_of(j, words[0][i]);
+
+		if (j->table[at] != GS_NO_SLOT)
+			continue;
+		j->keys[j->nslots] = words[0][i];
+		j->table[at] = j->nslots++;
+	}
+	return GS_OK;
+}
+
+/* Finds the slots of keys. */
+static void
+find_slots(const part_job *j, const uint64_t *keys, uint32_t n, uint32_t *slots)
+{
+	uint32_t mask = (uint32_t) gs_mask(j->g->slot_bits);
+
+	if (j->dense)
+		for (uint32_t i = 0; i < n; i++)
+			slots[i] = (uint32_t) keys[i] & mask;
+	else
+		for (uint32_t i = 0; i < n; i++)
+			slots[i] = j->table[place_of(j, keys[i])];
+}
+
+/* Makes slots of the part's keys. */
+static gs_status
+make_slots(part_job *j)
+{
+	uint32_t bits = j->g->slot_bits;
+
+	j->dense = bits < 31 && (uint64_t) 1 << bits <= DENSE_ROWS * records_of(j, 0) + FEW_PLACES;
+	j->nslots = j->dense ? (uint32_t) 1 << bits : 0;
+	return j->dense ? GS_OK : for_pieces(j, 0, add_keys);
+}
+
+/* ---------------------------------------------------------------- streams */
+
+/* Adds records to the tally. */
+static gs_status
+add_records(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n)
+{
+	uint32_t slots[GS_STEP_ROWS];
+
+	find_slots(j, words[0], n, slots);
+	return gs_tally_add(j->g, &j->tally, stream, slots, words, n) ? GS_OK : GS_OVERFLOW;
+}
+
+/* Counts the records of slots, each in the place of the next one. */
+static gs_status
+count_records(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n)
+{
+	uint32_t slots[GS_STEP_ROWS], *begins = j->w->slots.data;
+
+	(void) stream;
+	find_slots(j, words[0], n, slots);
+	for (uint32_t i = 0; i < n; i++)
+		begins[slots[i] + 1]++;
+	return GS_OK;
+}
+
+/* Puts the values of slots side by side; begins become ends. */
+static gs_status
+put_values(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n)
+{
+	uint32_t slots[GS_STEP_ROWS], *begins = j->w->slots.data;
+
+	find_slots(j, words[0], n, slots);
+	if (gs_value_wide(&j->g->values[j->g->streams[stream].first]))
+		for (uint32_t i = 0; i < n; i++)
+			((gs_wide *) j->w->values.data)[begins[slots[i]]++] = gs_wide_of(words[1][i], words[2][i]);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			((uint64_t *) j->w->values.data)[begins[slots[i]]++] = words[1][i];
+	return GS_OK;
+}
+
+/* Answers the aggregates of a stream that need all values of a slot. */
+static gs_status
+answer_whole(part_job *j, uint32_t stream)
+{
+	const gs_stream_value *v = &j->g->values[j->g->streams[stream].first];
+	uint64_t records = records_of(j, stream);
+	size_t bytes = ((size_t) j->nslots + 1) * sizeof(uint32_t);
+	uint32_t *ends, begin = 0;
+
+	GS_TRY(gs_block_reserve(&j->w->work, &j->w->slots, bytes));
+	GS_TRY(gs_block_reserve(&j->w->work, &j->w->values, (records + 1) * v->words * sizeof(uint64_t)));
+	ends = memset(j->w->slots.data, 0, bytes);
+	GS_TRY(for_pieces(j, stream, count_records));
+	for (uint32_t i = 0; i < j->nslots; i++)
+		ends[i + 1] += ends[i];
+	GS_TRY(for_pieces(j, stream, put_values));
+	for (uint32_t i = 0; i < j->nslots; begin = ends[i++])
+		GS_TRY(gs_whole_answer(j->g, j->w, j->cpu, stream,
+							   (uint64_t *) j->w->values.data + (size_t) begin * v->words, ends[i] - begin,
+							   j->answers + (size_t) i * j->g->nwhole));
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- groups */
+
+/* Makes the group of a slot. */
+static void
+make_group(const part_job *j, uint32_t slot, gs_reduced *group)
+{
+	const gs_cpu_groups *g = j->g;
+	const gs_packed_keys *keys = &g->head.keys;
+	uint32_t naggregates = g->plan.group->naggregates;
+	uint64_t mixed = j->dense ? (g->slot_bits < 64 ? (uint64_t) j->part << g->slot_bits : 0) | slot : j->keys[slot];
+	uint64_t packed = mixed * g->inverse & g->mask;
+
+	for (uint32_t k = 0; k < keys->n; k++)
+	{
+		group[k] = gs_packed_key_value(&keys->keys[k], packed);
+		if (keys->keys[k].zeros && group[k].count > 0 && group[k].value[0] << 1 == 0)
+			group[k] = gs_tally_answer(g, &j->tally, &g->answers[g->hidden_answer[k]], slot);
+		group[k].count = group[k].count > 0;
+	}
+	for (uint32_t i = 0; i < naggregates; i++)
+	{
+		const gs_answer_plan *a = &g->answers[i];
+
+		group[keys->n + i] = g->streams[a->stream].whole ? j->answers[(size_t) slot * g->nwhole + a->whole]
+														 : gs_tally_answer(g, &j->tally, a, slot);
+	}
+}
+
+/* Adds the part's groups to the worker's list.  Without keys there is one, even of no rows. */
+static gs_status
+add_groups(part_job *j)
+{
+	gs_reduced group[GS_MOST_VALUES];
+	gs_group_list *list = &j->w->list;
+	uint64_t before = list->n;
+
+	for (uint32_t i = 0; i < j->nslots; i++)
+	{
+		if (j->tally.counts[0][i] == 0 && j->g->head.keys.n > 0)
+			continue;
+		make_group(j, i, group);
+		GS_TRY(gs_group_list_add(list, group));
+		GS_TRY(gs_work_add(&j->cpu->work, 8 * list->members));
+	}
+	before = __atomic_add_fetch(&j->g->kept, list->n - before, __ATOMIC_RELAXED);
+	if (list->top == NULL && before > GS_GROUPS_MOST_BYTES / (list->members * sizeof(gs_reduced)))
+		return GS_TOO_BIG;
+	return GS_OK;
+}
+
+/* Implements gs_groups_part. */
+gs_status
+gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
+{
+	gs_cpu_groups *g = (gs_cpu_groups *) groups;
+	part_job j = {.g = g, .w = &g->workers[worker], .cpu = (gs_cpu_engine *) engine, .part = part};
+	size_t answers;
+
+	GS_TRY(gs_group_worker_begin(g, j.w, engine));
+	GS_TRY(make_slots(&j));
+	GS_TRY(gs_block_reserve(&j.w->work, &j.w->tally, gs_tally_make(g, &j.tally, j.nslots, NULL)));
+	(void) gs_tally_make(g, &j.tally, j.nslots, j.w->tally.data);
+	answers = (size_t) j.nslots * g->nwhole * sizeof(gs_reduced);
+	GS_TRY(gs_block_reserve(&j.w->work, &j.w->answers, answers));
+	j.answers = j.w->answers.data;
+	for (uint32_t i = 0; i < g->nstreams; i++)
+		GS_TRY(g->streams[i].whole ? answer_whole(&j, i) : for_pieces(&j, i, add_records));
+	return add_groups(&j);
+}

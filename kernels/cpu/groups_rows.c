@@ -1,0 +1,339 @@
+/*
+ * groups_rows.c: rows of a list with groups become records of parts, block by block: for each stream the rows that
+ * count, their packed keys, the values of expressions, each of these word by word to the part's place.
+ */
+#include "groups.h"
+
+#define SLAB_BYTES ((size_t) 2 << 20)
+
+/* A block's work. */
+typedef struct job
+{
+	gs_cpu_groups *g;
+	gs_group_worker *w;
+	gs_rows_block block;
+	uint64_t keys[GS_STEP_ROWS], part[GS_STEP_ROWS];
+	uint64_t *at[GS_STEP_ROWS]; /* where records' keys go */
+} job;
+
+/* Returns the plan of a clause. */
+static const gs_aggregate *
+clause_at(const job *j, uint32_t clause)
+{
+	return &j->w->plan.group->aggregates[clause];
+}
+
+/* ---------------------------------------------------------------- memory of records */
+
+/* Makes room for records in one piece, at the end of a slab of which later ones take more. */
+static gs_status
+new_records(gs_group_worker *w, const gs_stream *s, gs_cursor *cursor)
+{
+	size_t bytes = (sizeof(gs_records) + (size_t) s->words * s->room * 8 + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
+	gs_records *records;
+
+	if (w->slab_left < bytes)
+	{
+		size_t wanted = w->nslabs < 4 ? SLAB_BYTES / 8 : SLAB_BYTES;
+		gs_block *slab;
+
+		GS_TRY(gs_block_reserve(&w->work, &w->slabs, (w->nslabs + 1) * sizeof(gs_block)));
+		slab = (gs_block *) w->slabs.data + w->nslabs;
+		*slab = (gs_block){0};
+		w->nslabs++;
+		GS_TRY(gs_block_reserve(&w->work, slab, wanted > bytes ? wanted : bytes));
+		w->slab = slab->data;
+		w->slab_left = slab->bytes;
+	}
+	records = (gs_records *) w->slab;
+	w->slab += bytes;
+	w->slab_left -= bytes;
+	*records = (gs_records){cursor->last, 0, s->room};
+	cursor->last = records;
+	cursor->at = records->words;
+	cursor->left = s->room;
+	return GS_OK;
+}
+
+/* Finds the places of n records by their keys, and writes these. */
+static gs_status
+place_keys(job *j, uint32_t stream, uint32_t n)
+{
+	const gs_cpu_groups *g = j->g;
+	const gs_stream *s = &g->streams[stream];
+	gs_cursor *cursors = j->w->cursors + ((size_t) stream << g->part_bits);
+	uint32_t shift = g->slot_bits;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		gs_cursor *c = &cursors[shift < 64 ? j->keys[i] >> shift : 0];
+
+		if (c->left == 0)
+			GS_TRY(new_records(j->w, s, c));
+		c->left--;
+		c->last->n++;
+		j->at[i] = c->at;
+		*c->at++ = j->keys[i];
+	}
+	return GS_OK;
+}
+
+/* Writes a word of n records. */
+static void
+place_word(const job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step, uint32_t n)
+{
+	size_t apart = (size_t) word * s->room;
+
+	for (uint32_t i = 0; i < n; i++)
+		j->at[i][apart] = values[(size_t) i * step];
+}
+
+/* ---------------------------------------------------------------- keys */
+
+/* Calls something for each NULL among the rows of a mask: part[its place] = code. */
+static void
+put_nulls(const gs_rows_block *b, const gs_held *column, const uint64_t *mask, uint64_t *part, uint64_t code)
+{
+	uint32_t before = 0;
+
+	for (uint32_t w = 0; w * 64 < b->n; w++)
+	{
+		uint32_t some = b->n - w * 64 < 64 ? b->n - w * 64 : 64;
+		uint64_t rows = mask != NULL ? mask[w] : gs_mask(some);
+		uint64_t nulls = gs_null_bits(column->nulls, b->first + w * 64, some) & rows;
+
+		for (; nulls != 0; nulls &= nulls - 1)
+			part[before + (uint32_t) __builtin_popcountll(rows & ((nulls & -nulls) - 1))] = code;
+		before += (uint32_t) __builtin_popcountll(rows);
+	}
+}
+
+/* Computes the parts of a key of 128 bits.  Values outside of its range become the greatest part. */
+static void
+wide_parts(const gs_packed_key *key, const gs_held_wide *values, uint32_t n, uint64_t *part)
+{
+	for (uint32_t i = 0; i < n; i++)
+	{
+		gs_unsigned_wide x = (gs_unsigned_wide) values[i] - (gs_unsigned_wide) key->low;
+
+		part[i] = x > key->span ? UINT64_MAX : (uint64_t) x;
+	}
+}
+
+/* Computes a key's parts of n rows.  Returns false if a value is outside of its range. */
+static bool
+key_parts(job *j, const gs_packed_key *key, const void *values, const uint64_t *mask, uint32_t n)
+{
+	const gs_held *column = &j->block.columns[key->column];
+	uint64_t room[GS_STEP_ROWS];
+
+	if (key->type == GS_U128)
+		wide_parts(key, values, n, j->part);
+	else if (!gs_type_is_float(key->type))
+		j->w->loops->less(key->type, values, n, (uint64_t) key->low, j->part);
+	else
+	{
+		if (key->type == GS_F32)
+			j->w->plan.reduce->widen(GS_F32, values, n, room);
+		j->w->loops->order(key->type == GS_F32 ? room : values, n, true, key->drop, (uint64_t) key->low, j->part);
+	}
+	if (column->nulls != NULL)
+		put_nulls(&j->block, column, mask, j->part, 0);
+	if (j->w->loops->most(j->part, n) > key->span)
+		return false;
+	if (column->nulls != NULL)
+		put_nulls(&j->block, column, mask, j->part, key->null_code);
+	return true;
+}
+
+/* Computes the packed keys of n rows, and multiplies them.  Returns false if a value is outside of its range. */
+static bool
+pack_keys(job *j, const uint64_t *mask, uint32_t n)
+{
+	const gs_packed_keys *keys = &j->g->head.keys;
+	const void *at[GS_STEPS_MAX_COLUMNS];
+
+	memset(j->keys, 0, n * sizeof(*j->keys));
+	for (uint32_t k = 0; k < keys->n; k++)
+	{
+		const gs_packed_key *key = &keys->keys[k];
+
+		gs_block_gather(&j->w->plan, &j->block, (uint64_t) 1 << key->column, mask, at);
+		if (!key_parts(j, key, at[key->column], mask, n))
+			return false;
+		if (key->bits == 64)
+			memcpy(j->keys, j->part, n * sizeof(*j->keys));
+		else
+			j->w->loops->append(j->keys, n, key->bits, j->part);
+	}
+	j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
+	return true;
+}
+
+/* ---------------------------------------------------------------- values */
+
+/* Writes the codes of values that are needed all at once.  Returns false if a value is outside of its range. */
+static bool
+place_codes(job *j, const gs_stream *s, const gs_stream_value *v, const void *values, uint32_t n)
+{
+	uint64_t codes[2 * GS_STEP_ROWS];
+	bool good = true;
+
+	if (v->type == GS_F64)
+		j->w->loops->order(values, n, false, 0, 0, codes);
+	else if (v->type == GS_I64)
+	{
+		j->w->loops->less(GS_I64, values, n, (uint64_t) v->low, codes);
+		good = j->w->loops->most(codes, n) <= v->span;
+	}
+	else
+		for (uint32_t i = 0; i < n; i++)
+		{
+			gs_unsigned_wide x = (gs_unsigned_wide) ((const gs_held_wide *) values)[i] - (gs_unsigned_wide) v->low;
+
+			good &= x <= v->span;
+			codes[v->words * i] = (uint64_t) x;
+			if (v->words == 2)
+				codes[2 * i + 1] = (uint64_t) (x >> 64);
+		}
+	for (uint32_t k = 0; k < v->words; k++)
+		place_word(j, s, v->word + k, codes + k, v->words, n);
+	return good;
+}
+
+/* Computes the values of an expression for n rows, and writes them. */
+static gs_status
+place_value(job *j, const gs_stream *s, const gs_stream_value *v, const uint64_t *mask, uint32_t n)
+{
+	const void *at[GS_STEPS_MAX_COLUMNS];
+	gs_values_of_block values;
+
+	gs_block_gather(&j->w->plan, &j->block, v->expression->columns, mask, at);
+	if (!gs_steps_values(&j->w->plan, v->expression, at, n, &values))
+		return GS_OVERFLOW;
+	if (s->whole)
+		return place_codes(j, s, v, values.values, n) ? GS_OK : GS_INVALID;
+	for (uint32_t k = 0; k < v->words; k++)
+		place_word(j, s, v->word + k, (const uint64_t *) values.values + k, v->words, n);
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- streams */
+
+/* Finds the rows of a block that belong to a stream.  own: room for a mask.  Returns their number. */
+static uint32_t
+stream_rows(job *j, const gs_stream *s, uint64_t *own, const uint64_t **mask)
+{
+	gs_rows_block *b = &j->block;
+	gs_rows_block some = *b;
+	uint64_t clause[GS_STEP_WORDS];
+	uint32_t n = b->passed;
+
+	if (s->clause != GS_NO_CLAUSE)
+	{
+		gs_steps_mask(&j->w->plan, j->w->plan.clauses[s->clause], clause_at(j, s->clause)->nterms, b->columns, b->first,
+					  b->n, clause);
+		n = 0;
+		for (uint32_t w = 0; w * 64 < b->n; w++)
+		{
+			clause[w] &= b->mask != NULL ? b->mask[w] : UINT64_MAX;
+			n += (uint32_t) __builtin_popcountll(clause[w]);
+		}
+		some.mask = clause;
+		some.passed = n;
+	}
+	n = gs_block_valid(&some, s->columns, own, mask);
+	if (*mask == clause)
+		*mask = memcpy(own, clause, sizeof(clause));
+	return n;
+}
+
+/* Adds the records of a block's rows to a stream. */
+static gs_status
+add_stream(job *j, uint32_t stream)
+{
+	const gs_stream *s = &j->g->streams[stream];
+	uint64_t own[GS_STEP_WORDS];
+	const uint64_t *mask;
+	uint32_t n = stream_rows(j, s, own, &mask);
+
+	if (n == 0)
+		return GS_OK;
+	if (!pack_keys(j, mask, n))
+		return GS_INVALID;
+	GS_TRY(place_keys(j, stream, n));
+	for (uint32_t v = s->first; v != GS_NO_VALUE; v = j->g->values[v].next)
+		GS_TRY(place_value(j, s, &j->g->values[v], mask, n));
+	return GS_OK;
+}
+
+/* Adds a block's rows to all streams. */
+static gs_status
+add_block(job *j)
+{
+	gs_rows_block *b = &j->block;
+	const gs_steps_plan *plan = &j->w->plan;
+	uint64_t mask[GS_STEP_WORDS];
+
+	b->passed = b->n;
+	if (plan->nterms > 0)
+	{
+		b->passed = gs_steps_mask(plan, plan->terms, plan->nterms, b->columns, b->first, b->n, mask);
+		b->mask = b->passed == b->n ? NULL : mask;
+	}
+	for (uint32_t i = 0; i < j->g->nstreams && b->passed > 0; i++)
+		GS_TRY(add_stream(j, i));
+	return GS_OK;
+}
+
+/* Returns true if columns that were said to have no NULLs have none among some rows. */
+static bool
+nulls_known(const gs_cpu_groups *g, const gs_span *span, const gs_held *columns)
+{
+	for (uint32_t c = 0; c < g->head.steps->ncolumns; c++)
+	{
+		if (columns[c].nulls == NULL || g->head.ranges[c].nulls || g->plan.packed[c] == NULL)
+			continue;
+		for (uint32_t at = 0; at < span->rows; at += 64)
+			if (gs_null_bits(columns[c].nulls, (uint64_t) span->first + at, span->rows - at < 64 ? span->rows - at : 64))
+				return false;
+	}
+	return true;
+}
+
+/* Adds a span's rows. */
+static gs_status
+add_span(job *j, gs_work *work, const gs_span *span, const gs_held *columns)
+{
+	if (!nulls_known(j->g, span, columns))
+		return GS_INVALID;
+	for (uint32_t done = 0; done < span->rows; done += GS_STEP_ROWS)
+	{
+		uint32_t n = span->rows - done < GS_STEP_ROWS ? span->rows - done : GS_STEP_ROWS;
+
+		j->block = (gs_rows_block){.columns = columns, .first = (uint64_t) span->first + done, .n = n};
+		GS_TRY(add_block(j));
+		GS_TRY(gs_work_add(work, (uint64_t) n * (j->w->plan.nterms + 2 * j->g->nstreams + j->g->nvalues)));
+	}
+	return GS_OK;
+}
+
+/* Implements gs_groups_rows. */
+gs_status
+gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
+{
+	gs_cpu_groups *g = (gs_cpu_groups *) groups;
+	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
+	job j;
+
+	j.g = g;
+	j.w = &g->workers[worker];
+	GS_TRY(gs_group_worker_begin(g, j.w, engine));
+	for (uint64_t i = 0; i < rows->nspans; i++)
+	{
+		const gs_span *span = &rows->spans[i];
+
+		GS_TRY(add_span(&j, &cpu->work, span, &rows->columns[(uint64_t) span->segment * rows->ncolumns]));
+	}
+	return GS_OK;
+}

@@ -1,0 +1,196 @@
+/*
+ * groups_tally.c: what aggregates have of each slot, aggregate by aggregate: records of a stream are added by loops over
+ * their slots and one word.
+ */
+#include "groups.h"
+
+/* Takes memory for an array; memory NULL: only counts. */
+static void *
+take(char *memory, size_t *used, size_t bytes)
+{
+	size_t at = *used;
+
+	*used += (bytes + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
+	return memory != NULL ? memory + at : NULL;
+}
+
+/* Fills an array with what no value changes. */
+static void
+clear(const gs_tally_plan *t, void *values, uint32_t slots)
+{
+	bool least = t->operation == GS_MIN;
+
+	if (t->operation == GS_SUM || t->held == GS_U64)
+		memset(values, least ? 0xff : 0, (size_t) slots * gs_width_of(t->held));
+	else if (t->held == GS_I64)
+		for (uint32_t i = 0; i < slots; i++)
+			((int64_t *) values)[i] = least ? INT64_MAX : INT64_MIN;
+	else
+		for (uint32_t i = 0; i < slots; i++)
+			((gs_wide *) values)[i] =
+				least ? gs_number_greatest(GS_NUMBER_I128) : gs_number_least(GS_NUMBER_I128);
+}
+
+size_t
+gs_tally_make(const gs_cpu_groups *g, gs_tally *tally, uint32_t slots, char *memory)
+{
+	size_t used = 0;
+
+	*tally = (gs_tally){.slots = slots};
+	for (uint32_t i = 0; i < g->nstreams; i++)
+		if (!g->streams[i].whole)
+			tally->counts[i] = take(memory, &used, (size_t) slots * sizeof(uint32_t));
+	if (memory != NULL)
+		memset(memory, 0, used);
+	for (uint32_t i = 0; i < g->ntallies; i++)
+	{
+		tally->values[i] = take(memory, &used, (size_t) slots * gs_width_of(g->tallies[i].held));
+		if (memory != NULL)
+			clear(&g->tallies[i], tally->values[i], slots);
+		if (!g->tallies[i].zeros)
+			continue;
+		tally->zeros[i] = take(memory, &used, slots);
+		if (memory != NULL)
+			memset(tally->zeros[i], 0, slots);
+	}
+	return used;
+}
+
+#define EACH(STATEMENT)                                                                                                \
+	for (uint32_t i = 0; i < n; i++)                                                                                   \
+	STATEMENT
+
+/* Joins the halves of a record's value. */
+static inline gs_wide
+wide_at(const uint64_t *low, const uint64_t *high, uint32_t i)
+{
+	return gs_wide_of(low[i], high[i]);
+}
+
+/* Adds values to sums.  Returns false if one leaves 128 bits. */
+static bool
+add_sums(const gs_tally_plan *t, void *sums, const uint32_t *slots, const uint64_t *x, const uint64_t *high, uint32_t n)
+{
+	bool bad = false;
+
+	if (t->held == GS_F64)
+		EACH(((double *) sums)[slots[i]] += gs_bits_real(x[i]);)
+	else if (t->held == GS_I64)
+		EACH(((uint64_t *) sums)[slots[i]] += x[i];)
+	else if (t->type == GS_I64)
+		EACH(((gs_wide *) sums)[slots[i]] += (int64_t) x[i];)
+	else
+		EACH({
+			gs_wide *sum = (gs_wide *) sums + slots[i];
+
+			bad |= __builtin_add_overflow(*sum, wide_at(x, high, i), sum);
+		})
+	return !bad;
+}
+
+/* Lowers or raises extremes. */
+#define EXTREME(TYPE, VALUE)                                                                                           \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		TYPE *most = extremes;                                                                                         \
+		if (t->operation == GS_MIN)                                                                                    \
+			EACH({                                                                                                     \
+				TYPE v = VALUE;                                                                                        \
+				most[slots[i]] = v < most[slots[i]] ? v : most[slots[i]];                                              \
+			})                                                                                                         \
+		else                                                                                                           \
+			EACH({                                                                                                     \
+				TYPE v = VALUE;                                                                                        \
+				most[slots[i]] = v > most[slots[i]] ? v : most[slots[i]];                                              \
+			})                                                                                                         \
+	} while (0)
+
+static void
+add_extremes(const gs_tally_plan *t, void *extremes, const uint32_t *slots, const uint64_t *x, const uint64_t *high,
+			 uint32_t n)
+{
+	if (t->held == GS_U64)
+		EXTREME(uint64_t, gs_float_order64(x[i], false));
+	else if (t->held == GS_I64)
+		EXTREME(int64_t, (int64_t) x[i]);
+	else
+		EXTREME(gs_wide, wide_at(x, high, i));
+}
+
+/* Notes the signs of zeros. */
+static void
+add_zeros(uint8_t *zeros, const uint32_t *slots, const uint64_t *x, uint32_t n)
+{
+	EACH(zeros[slots[i]] |= (uint8_t) ((x[i] == 0) | (x[i] == (uint64_t) 1 << 63) << 1);)
+}
+
+bool
+gs_tally_add(const gs_cpu_groups *g, gs_tally *tally, uint32_t stream, const uint32_t *slots,
+			 const uint64_t *const *words, uint32_t n)
+{
+	uint32_t *counts = tally->counts[stream];
+	bool good = true;
+
+	EACH(counts[slots[i]]++;)
+	for (uint32_t k = 0; k < g->ntallies; k++)
+	{
+		const gs_tally_plan *t = &g->tallies[k];
+		const uint64_t *x, *high;
+
+		if (t->stream != stream)
+			continue;
+		x = words[g->values[t->value].word];
+		high = words[g->values[t->value].word + 1];
+		if (t->operation == GS_SUM)
+			good &= add_sums(t, tally->values[k], slots, x, high, n);
+		else
+			add_extremes(t, tally->values[k], slots, x, high, n);
+		if (t->zeros)
+			add_zeros(tally->zeros[k], slots, x, n);
+	}
+	return good;
+}
+
+/* Returns what is held of a slot as a value. */
+static gs_scalar
+held_value(const gs_tally_plan *t, const void *values, uint32_t slot)
+{
+	gs_scalar v = {0, 0};
+	uint64_t order;
+
+	switch (t->held)
+	{
+		case GS_F64:
+			v.real = ((const double *) values)[slot];
+			break;
+		case GS_U64:
+			order = ((const uint64_t *) values)[slot];
+			v.real = gs_bits_real(order >> 63 ? order ^ (uint64_t) 1 << 63 : ~order);
+			break;
+		case GS_I64:
+			v.integer = ((const int64_t *) values)[slot];
+			break;
+		default:
+			v.integer = ((const gs_wide *) values)[slot];
+	}
+	return v;
+}
+
+gs_reduced
+gs_tally_answer(const gs_cpu_groups *g, const gs_tally *tally, const gs_answer_plan *a, uint32_t slot)
+{
+	gs_reduced r = gs_reduced_none();
+	uint64_t count = tally->counts[a->stream][slot];
+	const gs_tally_plan *t;
+
+	if (a->tally != GS_NO_TALLY && count > 0)
+	{
+		t = &g->tallies[a->tally];
+		r = gs_reduced_one(t->operation, t->type == GS_F64 ? GS_NUMBER_F64 : GS_NUMBER_I128,
+						   held_value(t, tally->values[a->tally], slot));
+		if (t->zeros && tally->zeros[a->tally][slot] == 3 && r.value[0] << 1 == 0)
+			r.flags = GS_REDUCED_ZEROS;
+	}
+	r.count = count;
+	return r;
+}

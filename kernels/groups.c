@@ -1,0 +1,357 @@
+/*
+ * groups.c: lists of steps with groups: the public calls, which check their arguments, and what engines share: packed
+ * keys, HAVING and TOP over groups in host memory.
+ */
+#include "groups.h"
+
+#include "arguments.h"
+
+/* ---------------------------------------------------------------- public calls */
+
+gs_status
+gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges, uint64_t rows, uint32_t workers,
+			   gs_groups **groups)
+{
+	gs_groups head = {.steps = steps, .ranges = ranges, .rows = rows, .workers = workers};
+
+	if (groups == NULL)
+		return GS_INVALID;
+	*groups = NULL;
+	if (engine == NULL || engine->ops->groups == NULL || steps == NULL || ranges == NULL || workers == 0)
+		return GS_INVALID;
+	head.ops = engine->ops->groups;
+	GS_TRY(gs_packed_keys_make(&head.keys, steps, ranges));
+	return head.ops->open(engine, &head, groups);
+}
+
+gs_status
+gs_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
+{
+	if (groups == NULL || worker >= groups->workers || engine == NULL || engine->ops->groups != groups->ops ||
+		rows == NULL || !gs_held_rows_valid(rows, groups->steps))
+		return GS_INVALID;
+	return groups->ops->rows(groups, worker, engine, rows);
+}
+
+uint32_t
+gs_groups_parts(gs_groups *groups)
+{
+	return groups->ops->parts(groups);
+}
+
+gs_status
+gs_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
+{
+	if (groups == NULL || worker >= groups->workers || engine == NULL || engine->ops->groups != groups->ops)
+		return GS_INVALID;
+	return groups->ops->part(groups, worker, engine, part);
+}
+
+gs_status
+gs_groups_end(gs_groups *groups, gs_engine *engine, uint64_t limit, uint64_t *count)
+{
+	if (groups == NULL || engine == NULL || count == NULL)
+		return GS_INVALID;
+	GS_TRY(groups->ops->end(groups, engine, count));
+	return limit != 0 && *count > limit ? GS_TOO_BIG : GS_OK;
+}
+
+gs_status
+gs_groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out)
+{
+	if (groups == NULL || engine == NULL || !array_valid(out, 8))
+		return GS_INVALID;
+	return groups->ops->read(groups, engine, first, n, out);
+}
+
+void
+gs_groups_close(gs_groups *groups, gs_engine *engine)
+{
+	if (groups != NULL)
+		groups->ops->close(groups, engine);
+}
+
+/* ---------------------------------------------------------------- packed keys */
+
+/* Returns the part of a key that a zero has, if its type has zeros of two signs. */
+static gs_wide
+zero_code(const gs_packed_key *key)
+{
+	return (gs_wide) (gs_float_order64(0, true) >> key->drop);
+}
+
+/* Plans a key.  An empty range is that of a column without values. */
+static gs_status
+key_make(gs_packed_key *key, const gs_range *range)
+{
+	const bool real = gs_type_is_float(key->type);
+	gs_wide low = gs_constant_scalar(&range->low, false).integer, high = gs_constant_scalar(&range->high, false).integer;
+	gs_unsigned_wide span;
+
+	if (real && low <= high && (low < 0 || high > (gs_wide) UINT64_MAX))
+		return GS_INVALID;
+	/* a float widened has 29 bits less than a double; in the order of negative ones those are set */
+	key->drop = key->type == GS_F32 ? 29 : 0;
+	key->low = low <= high ? low >> key->drop : 0;
+	span = low <= high ? (gs_unsigned_wide) (high >> key->drop) - (gs_unsigned_wide) key->low : 0;
+	key->nulls = range->nulls;
+	if (span + key->nulls > UINT64_MAX)
+		return GS_TOO_BIG;
+	key->span = (uint64_t) span;
+	key->null_code = key->span + 1;
+	key->bits = gs_bits(key->span + key->nulls);
+	key->zeros = real && low <= high && zero_code(key) >= key->low && zero_code(key) <= high >> key->drop;
+	return GS_OK;
+}
+
+gs_status
+gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges)
+{
+	*keys = (gs_packed_keys){.n = gs_steps_group(steps)->nkeys};
+	for (uint32_t k = keys->n; k-- > 0;)
+	{
+		gs_packed_key *key = &keys->keys[k];
+
+		key->column = gs_group_key(steps, k);
+		key->type = (gs_type) steps->types[key->column];
+		GS_TRY(key_make(key, &ranges[key->column]));
+		key->shift = keys->bits;
+		keys->bits += key->bits;
+		if (keys->bits > GS_GROUPS_KEY_BITS)
+			return GS_TOO_BIG;
+	}
+	return GS_OK;
+}
+
+/* Returns the double of an order: the inverse of gs_float_order64. */
+static gs_scalar
+real_of_order(uint64_t order)
+{
+	gs_scalar v = {0, gs_bits_real(order >> 63 ? order ^ (uint64_t) 1 << 63 : ~order)};
+
+	return v;
+}
+
+gs_reduced
+gs_packed_key_value(const gs_packed_key *key, uint64_t packed)
+{
+	const uint64_t part = key->bits == 0 ? 0 : packed >> key->shift & gs_mask(key->bits);
+	const gs_wide code = (gs_wide) ((gs_unsigned_wide) key->low + part);
+	gs_scalar v = {code, 0};
+	uint64_t order;
+
+	if (key->nulls && part == key->null_code)
+		return gs_reduced_none();
+	if (!gs_type_is_float(key->type))
+		return gs_reduced_one(GS_MIN, gs_number_of(key->type), v);
+	order = (uint64_t) code << key->drop;
+	if (order >> 63 == 0)
+		order |= gs_mask(key->drop);
+	return gs_reduced_one(GS_MIN, GS_NUMBER_F64, real_of_order(order));
+}
+
+/* ---------------------------------------------------------------- HAVING and TOP */
+
+/* What a member is for tests and orders. */
+enum
+{
+	MEMBER_INTEGER,
+	MEMBER_REAL,
+	MEMBER_COUNT /* its count */
+};
+
+void
+gs_group_list_init(gs_group_list *list, const gs_steps *steps, const gs_host *host)
+{
+	const gs_group_step *group = gs_steps_group(steps);
+
+	*list = (gs_group_list){.steps = steps, .host = *host, .members = group->nkeys + group->naggregates};
+	list->having = (const gs_filter_step *) gs_steps_after_group(steps, GS_STEP_HAVING);
+	list->top = (const gs_top_step *) gs_steps_after_group(steps, GS_STEP_TOP);
+	for (uint32_t m = 0; m < list->members; m++)
+		if (m >= group->nkeys && gs_aggregate_counts(&group->aggregates[m - group->nkeys]))
+			list->kinds[m] = MEMBER_COUNT;
+		else
+			list->kinds[m] = gs_member_number(steps, m) == GS_NUMBER_F64 ? MEMBER_REAL : MEMBER_INTEGER;
+}
+
+/* Returns true if a member is NULL; a count never is. */
+static bool
+member_null(const gs_group_list *list, const gs_reduced *group, uint32_t m)
+{
+	return list->kinds[m] != MEMBER_COUNT && group[m].count == 0;
+}
+
+/* Returns a member's code (gs_scalar_code). */
+static gs_wide
+member_code(const gs_group_list *list, const gs_reduced *group, uint32_t m)
+{
+	if (list->kinds[m] == MEMBER_COUNT)
+		return (gs_wide) group[m].count;
+	if (list->kinds[m] == MEMBER_REAL)
+		return (gs_wide) gs_float_order64(group[m].value[0], true);
+	return gs_wide_of(group[m].value[0], group[m].value[1]);
+}
+
+/* Returns true if a group passes a term of HAVING. */
+static bool
+term_passes(const gs_group_list *list, const gs_term *term, const gs_reduced *group)
+{
+	const bool null = member_null(list, group, term->column);
+
+	if (null || term->test >= GS_TEST_IS_NULL)
+		return term->test == (null ? GS_TEST_IS_NULL : GS_TEST_NOT_NULL);
+	return gs_code_passes(list->steps, term, member_code(list, group, term->column),
+						  list->kinds[term->column] == MEMBER_REAL);
+}
+
+/* Returns true if a group passes HAVING. */
+static bool
+passes(const gs_group_list *list, const gs_reduced *group)
+{
+	for (uint32_t t = 0; list->having != NULL && t < list->having->nterms; t++)
+		if (!term_passes(list, &list->having->terms[t], group))
+			return false;
+	return true;
+}
+
+/* Returns true if a group comes before another one in TOP's order. */
+static bool
+before(const gs_group_list *list, const gs_reduced *a, const gs_reduced *b)
+{
+	for (uint32_t i = 0; i < list->top->norders; i++)
+	{
+		const gs_top_order *o = &list->top->orders[i];
+		const bool a_null = member_null(list, a, o->member), b_null = member_null(list, b, o->member);
+		gs_wide x, y;
+
+		if (a_null != b_null)
+			return a_null == (o->nulls_first != 0);
+		if (a_null)
+			continue;
+		x = member_code(list, a, o->member);
+		y = member_code(list, b, o->member);
+		if (x != y)
+			return (x < y) != (o->descending != 0);
+	}
+	return false;
+}
+
+/* Returns a group of the list. */
+static gs_reduced *
+group_at(const gs_group_list *list, uint64_t i)
+{
+	return list->groups + i * list->members;
+}
+
+/* Puts a group into the heap of n groups, of which none comes behind the one above it, from a place whose group is not
+ * needed downwards. */
+static void
+sift_down(gs_group_list *list, uint64_t at, uint64_t n, const gs_reduced *group)
+{
+	const size_t bytes = list->members * sizeof(gs_reduced);
+
+	for (uint64_t child; (child = 2 * at + 1) < n; at = child)
+	{
+		if (child + 1 < n && before(list, group_at(list, child), group_at(list, child + 1)))
+			child++;
+		if (!before(list, group, group_at(list, child)))
+			break;
+		memcpy(group_at(list, at), group_at(list, child), bytes);
+	}
+	memcpy(group_at(list, at), group, bytes);
+}
+
+/* Puts a group into the heap upwards from its end. */
+static void
+sift_up(gs_group_list *list, uint64_t at, const gs_reduced *group)
+{
+	const size_t bytes = list->members * sizeof(gs_reduced);
+
+	for (uint64_t parent; at > 0; at = parent)
+	{
+		parent = (at - 1) / 2;
+		if (!before(list, group_at(list, parent), group))
+			break;
+		memcpy(group_at(list, at), group_at(list, parent), bytes);
+	}
+	memcpy(group_at(list, at), group, bytes);
+}
+
+/* Makes room for another group. */
+static gs_status
+make_room(gs_group_list *list)
+{
+	const size_t bytes = list->members * sizeof(gs_reduced);
+	const uint64_t room = list->room < 64 ? 64 : 2 * list->room;
+	void *groups;
+
+	if (list->n < list->room)
+		return GS_OK;
+	if (list->groups == NULL)
+		groups = list->host.alloc(list->host.arg, room * bytes);
+	else
+		groups = list->host.resize(list->host.arg, list->groups, list->room * bytes, room * bytes);
+	if (groups == NULL)
+		return GS_NOMEM;
+	list->groups = (gs_reduced *) groups;
+	list->room = room;
+	return GS_OK;
+}
+
+/* Adds a group that has passed HAVING. */
+static gs_status
+add(gs_group_list *list, const gs_reduced *group)
+{
+	if (list->top != NULL && list->n == list->top->limit)
+	{
+		if (before(list, group, list->groups))
+			sift_down(list, 0, list->n, group);
+		return GS_OK;
+	}
+	GS_TRY(make_room(list));
+	list->n++;
+	if (list->top != NULL)
+		sift_up(list, list->n - 1, group);
+	else
+		memcpy(group_at(list, list->n - 1), group, list->members * sizeof(gs_reduced));
+	return GS_OK;
+}
+
+gs_status
+gs_group_list_add(gs_group_list *list, const gs_reduced *group)
+{
+	return passes(list, group) ? add(list, group) : GS_OK;
+}
+
+gs_status
+gs_group_list_join(gs_group_list *list, const gs_group_list *from)
+{
+	for (uint64_t i = 0; i < from->n; i++)
+		GS_TRY(add(list, group_at(from, i)));
+	return GS_OK;
+}
+
+/* Takes the last group of the heap again and again: each is the next one from behind. */
+void
+gs_group_list_finish(gs_group_list *list)
+{
+	gs_reduced last[GS_STEPS_MAX_KEYS + GS_STEPS_MAX_AGGREGATES];
+	const size_t bytes = list->members * sizeof(gs_reduced);
+
+	for (uint64_t n = list->top != NULL ? list->n : 0; n > 1; n--)
+	{
+		memcpy(last, group_at(list, n - 1), bytes);
+		memcpy(group_at(list, n - 1), list->groups, bytes);
+		sift_down(list, 0, n - 1, last);
+	}
+}
+
+void
+gs_group_list_release(gs_group_list *list)
+{
+	if (list->groups != NULL)
+		list->host.release(list->host.arg, list->groups, list->room * list->members * sizeof(gs_reduced));
+	list->groups = NULL;
+	list->n = list->room = 0;
+}

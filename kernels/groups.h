@@ -1,0 +1,96 @@
+/*
+ * groups.h: lists of steps with groups for engines, internal: the operations of an engine, and what all engines share:
+ * packed keys, and the list of groups that pass HAVING and, with TOP, are the first.
+ */
+#ifndef GS_GROUPS_INTERNAL_H
+#define GS_GROUPS_INTERNAL_H
+
+#include "common/steps_row.h"
+#include "common/types.h"
+#include "engine.h"
+#include "gs_groups.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A key as a part of the packed key: (code >> drop) - low, or null_code.  code: an integer, or an order of doubles. */
+typedef struct gs_packed_key
+{
+	uint32_t column;
+	gs_type type;
+	uint32_t bits, shift; /* its place in the packed key */
+	uint32_t drop;		  /* of a float's order as a double, bits that the others determine */
+	gs_wide low;
+	uint64_t span;		/* the greatest part of a value */
+	uint64_t null_code; /* span + 1 */
+	bool nulls;			/* there may be some */
+	bool zeros;			/* a double that may be zero, of which gs_reduced tells the sign */
+} gs_packed_key;
+
+/* The packed key of a list. */
+typedef struct gs_packed_keys
+{
+	uint32_t n, bits;
+	gs_packed_key keys[GS_STEPS_MAX_KEYS];
+} gs_packed_keys;
+
+/* Plans the packed key.  GS_TOO_BIG: it has more than GS_GROUPS_KEY_BITS.  GS_INVALID: a range of no such type. */
+gs_status gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges);
+
+/* Returns a key's value; that of a zero is +0. */
+gs_reduced gs_packed_key_value(const gs_packed_key *key, uint64_t packed);
+
+/* Groups that pass HAVING; with TOP, the first of them. */
+typedef struct gs_group_list
+{
+	const gs_steps *steps;
+	const gs_filter_step *having;
+	const gs_top_step *top;
+	gs_host host;
+	uint32_t members;
+	uint64_t n, room;
+	gs_reduced *groups;
+	uint8_t kinds[GS_STEPS_MAX_KEYS + GS_STEPS_MAX_AGGREGATES]; /* of the members */
+} gs_group_list;
+
+void gs_group_list_init(gs_group_list *list, const gs_steps *steps, const gs_host *host);
+/* Adds a group, if it passes. */
+gs_status gs_group_list_add(gs_group_list *list, const gs_reduced *group);
+/* Adds the groups of another list by the same steps, which have passed HAVING. */
+gs_status gs_group_list_join(gs_group_list *list, const gs_group_list *from);
+/* Puts the groups in TOP's order.  Nothing can be added any more. */
+void gs_group_list_finish(gs_group_list *list);
+void gs_group_list_release(gs_group_list *list);
+
+/* What engines' gs_groups begin with. */
+struct gs_groups
+{
+	const struct gs_group_ops *ops;
+	const gs_steps *steps;
+	const gs_range *ranges;
+	uint64_t rows; /* at most */
+	uint32_t workers;
+	gs_packed_keys keys;
+};
+
+struct gs_group_ops
+{
+	/* head is filled in; the engine copies it. */
+	gs_status (*open)(gs_engine *engine, const gs_groups *head, gs_groups **groups);
+	gs_status (*rows)(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
+	uint32_t (*parts)(gs_groups *groups);
+	gs_status (*part)(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
+	gs_status (*end)(gs_groups *groups, gs_engine *engine, uint64_t *count);
+	gs_status (*read)(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out);
+	void (*close)(gs_groups *groups, gs_engine *engine);
+};
+
+/* columns.c: returns true if rows can be read, and their columns are the source of the list. */
+bool gs_held_rows_valid(const gs_held_rows *rows, const gs_steps *steps);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * columns_range.c: the ranges of columns' values, computed when rows are stored: so many loops as there are types, as
+ * each value is looked at.
+ */
+#include "columns.h"
+#include "kernels/common/steps_row.h"
+
+const gs_range gsd_no_range = {.low = {{1, 0}}, .high = {{0, 0}}};
+
+/* The least and greatest code of a column's values; none: low > high. */
+typedef struct codes
+{
+	gs_wide low, high;
+} codes;
+
+/*
+ * Defines the loop of a type, over words of null bits, whose values have codes of another type between two of them.
+ */
+#define RANGE(name, type, code_type, least, most, code_of)                                                             \
+	static codes name(const type *values, const uint64_t *nulls, uint64_t rows)                                        \
+	{                                                                                                                  \
+		code_type low = most, high = least;                                                                            \
+                                                                                                                       \
+		for (uint64_t word = 0; word * 64 < rows; word++)                                                              \
+		{                                                                                                              \
+			const uint32_t n = rows - word * 64 < 64 ? (uint32_t) (rows - word * 64) : 64;                             \
+			const uint64_t null = nulls != NULL ? nulls[word] & gs_mask(n) : 0;                                        \
+                                                                                                                       \
+			for (uint32_t i = 0; i < n; i++)                                                                           \
+			{                                                                                                          \
+				const type x = values[word * 64 + i];                                                                  \
+				const code_type code = code_of(x);                                                                     \
+				const bool skip = null >> i & 1;                                                                       \
+                                                                                                                       \
+				low = !skip && code < low ? code : low;                                                                \
+				high = !skip && code > high ? code : high;                                                             \
+			}                                                                                                          \
+		}                                                                                                              \
+		return (codes){low, high};                                                                                     \
+	}
+
+#define ITSELF(x) (x)
+#define ORDERED(x) gs_float_order64(gs_real_bits((double) (x)), true)
+
+RANGE(range_u8, uint8_t, uint8_t, 0, UINT8_MAX, ITSELF)
+RANGE(range_u16, uint16_t, uint16_t, 0, UINT16_MAX, ITSELF)
+RANGE(range_u32, uint32_t, uint32_t, 0, UINT32_MAX, ITSELF)
+RANGE(range_u64, uint64_t, uint64_t, 0, UINT64_MAX, ITSELF)
+RANGE(range_i16, int16_t, int16_t, INT16_MIN, INT16_MAX, ITSELF)
+RANGE(range_i32, int32_t, int32_t, INT32_MIN, INT32_MAX, ITSELF)
+RANGE(range_i64, int64_t, int64_t, INT64_MIN, INT64_MAX, ITSELF)
+RANGE(range_i128, gs_wide, gs_wide, gs_number_least(GS_NUMBER_I128), gs_number_greatest(GS_NUMBER_I128), ITSELF)
+RANGE(range_f32, float, uint64_t, 0, UINT64_MAX, ORDERED)
+RANGE(range_f64, double, uint64_t, 0, UINT64_MAX, ORDERED)
+
+/*
+ * Returns the range of the codes of a type's values.
+ */
+static codes
+codes_of(gs_type type, const void *values, const uint64_t *nulls, uint64_t rows)
+{
+	switch (type)
+	{
+		case GS_U8:
+			return range_u8(values, nulls, rows);
+		case GS_U16:
+			return range_u16(values, nulls, rows);
+		case GS_U32:
+			return range_u32(values, nulls, rows);
+		case GS_U64:
+			return range_u64(values, nulls, rows);
+		case GS_I16:
+			return range_i16(values, nulls, rows);
+		case GS_I32:
+			return range_i32(values, nulls, rows);
+		case GS_I64:
+			return range_i64(values, nulls, rows);
+		case GS_F32:
+			return range_f32(values, nulls, rows);
+		case GS_F64:
+			return range_f64(values, nulls, rows);
+		default:
+			return range_i128(values, nulls, rows);
+	}
+}
+
+/*
+ * Returns true if some row is NULL.
+ */
+static bool
+some_null(const uint64_t *nulls, uint64_t rows)
+{
+	for (uint64_t word = 0; nulls != NULL && word * 64 < rows; word++)
+		if ((nulls[word] & gs_mask(rows - word * 64 < 64 ? (uint32_t) (rows - word * 64) : 64)) != 0)
+			return true;
+	return false;
+}
+
+/*
+ * Returns an integer of 128 bits as a constant.
+ */
+static gs_constant
+constant_of(gs_wide x)
+{
+	return (gs_constant){{(uint64_t) x, (uint64_t) ((gs_unsigned_wide) x >> 64)}};
+}
+
+gs_range
+gsd_range_of(gs_type type, const void *values, const uint64_t *nulls, uint64_t rows)
+{
+	const codes c = codes_of(type, values, nulls, rows);
+	gs_range range = gsd_no_range;
+
+	if (c.low <= c.high)
+	{
+		range.low = constant_of(c.low);
+		range.high = constant_of(c.high);
+	}
+	range.nulls = some_null(nulls, rows);
+	return range;
+}
+
+void
+gsd_range_join(gs_range *range, const gs_range *other)
+{
+	const gs_wide low = gs_constant_scalar(&range->low, false).integer,
+				  high = gs_constant_scalar(&range->high, false).integer,
+				  other_low = gs_constant_scalar(&other->low, false).integer,
+				  other_high = gs_constant_scalar(&other->high, false).integer;
+
+	range->nulls |= other->nulls;
+	if (other_low > other_high)
+		return;
+	if (low > high || other_low < low)
+		range->low = other->low;
+	if (low > high || other_high > high)
+		range->high = other->high;
+}

@@ -1,0 +1,396 @@
+/*
+ * groups.c: lists of steps with groups, against plain C: keys of every type, NULLs, zeros of both signs, every
+ * aggregate with and without terms, HAVING and TOP, several workers, numbers of groups from one to one for each row.
+ */
+#include "groups_reference.h"
+#include "scan_test.h"
+
+#include "../../kernels/common/steps_row.h"
+#include "../../kernels/cpu/cpu.h"
+#include "../../kernels/gs_groups.h"
+#include "steps_table.h"
+
+#define MOST_WORKERS 3
+
+/* ---- data */
+
+/* Makes a column's values those of some number of groups: even, with a few frequent ones, or far from each other. */
+static void
+make_key(table *t, uint32_t c, uint64_t groups)
+{
+	size_t width = gs_type_width(t->types[c]);
+	int kind = (int) (rnd() % 4);
+	uint64_t factor = kind == 2 ? 1 + rnd() % 100000 : 1;
+
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+		{
+			uint64_t g = rnd() % groups;
+			wide v;
+			double d;
+			float f;
+
+			g = kind == 1 && rnd() % 4 ? g % 3 : g;
+			v = (wide) (g * factor) - (kind == 3 ? (wide) (groups / 2) : 0);
+			d = g == 1 ? -0.0 : g == 2 && kind == 1 ? NAN : (double) (v / 2) * 0.5;
+			f = (float) d;
+			memcpy(t->plain[s].values[c] + r * width,
+				   t->types[c] == GS_F64 ? (void *) &d : t->types[c] == GS_F32 ? (void *) &f : (void *) &v, width);
+		}
+}
+
+/* Finds the range of a column's values, which may be wider than need be. */
+static gs_range
+range_of(const table *t, uint32_t c)
+{
+	gs_steps *steps = calloc(1, sizeof(gs_steps) + 8);
+	gs_wide low = gs_number_greatest(GS_NUMBER_I128), high = gs_number_least(GS_NUMBER_I128);
+	plain_segment moved = {0};
+	gs_range range = {.nulls = false};
+
+	steps->types[0] = (uint8_t) t->types[c];
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+	{
+		moved.values[0] = t->plain[s].values[c];
+		moved.nulls[0] = t->plain[s].nulls[c];
+		range.nulls |= moved.nulls[0] != NULL;
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+		{
+			value v = column_value(steps, &moved, 0, r);
+			gs_wide code = v.real ? (gs_wide) gs_float_order64(gs_real_bits(v.d), true) : v.i;
+
+			if (v.null)
+				continue;
+			low = code < low ? code : low;
+			high = code > high ? code : high;
+		}
+	}
+	range.low = (gs_constant){{(uint64_t) low, (uint64_t) (low >> 64)}};
+	range.high = (gs_constant){{(uint64_t) high, (uint64_t) (high >> 64)}};
+	free(steps);
+	return range;
+}
+
+/* ---- one list */
+
+/* Carries out a list over some spans with some workers, each of which has every so manyth span. */
+static gs_status
+by_engine(const table *t, const gs_steps *steps, const gs_range *ranges, const gs_span *spans, uint32_t nspans,
+		  uint32_t workers, gs_reduced **out, uint64_t *n)
+{
+	gs_groups *groups;
+	uint64_t rows = 0;
+	gs_status status;
+
+	*out = NULL;
+	for (uint32_t i = 0; i < nspans; i++)
+		rows += spans[i].rows;
+	status = gs_groups_open(engine, steps, ranges, rows, workers, &groups);
+	if (status != GS_OK)
+		return status;
+	for (uint32_t i = 0; i < nspans && status == GS_OK && workers > 1; i++)
+	{
+		gs_held_rows some = {t->types, t->ncolumns, SEGMENTS, t->held, 1, spans + i};
+
+		status = gs_groups_rows(groups, i % workers, engine, &some);
+	}
+	if (workers == 1)
+	{
+		gs_held_rows all = {t->types, t->ncolumns, SEGMENTS, t->held, nspans, spans};
+
+		status = gs_groups_rows(groups, 0, engine, &all);
+	}
+	for (uint32_t p = 0, nparts = status == GS_OK ? gs_groups_parts(groups) : 0; p < nparts && status == GS_OK; p++)
+		status = gs_groups_part(groups, (p + 1) % workers, engine, p);
+	if (status == GS_OK)
+		status = gs_groups_end(groups, engine, 0, n);
+	if (status == GS_OK)
+	{
+		uint64_t half = *n / 2;
+
+		*out = malloc((*n + 1) * gs_steps_result_bytes(steps));
+		status = gs_groups_read(groups, engine, 0, half, *out);
+		if (status == GS_OK)
+			status = gs_groups_read(groups, engine, half, *n - half,
+									(gs_reduced *) ((char *) *out + half * gs_steps_result_bytes(steps)));
+	}
+	gs_groups_close(groups, engine);
+	return status;
+}
+
+/* True if a status is right: of keys that do not fit 64 bits, or sums and results that leave their ranges. */
+static bool
+status_right(const gs_steps *steps, const gs_range *ranges, expected_groups *e, bool fits, gs_status status)
+{
+	uint32_t bits = 0;
+
+	for (uint32_t k = 0; k < gs_steps_group(steps)->nkeys; k++)
+	{
+		const gs_range *r = &ranges[gs_group_key(steps, k)];
+		gs_wide low = gs_constant_scalar(&r->low, false).integer, high = gs_constant_scalar(&r->high, false).integer;
+		gs_unsigned_wide span = low > high ? 0 : (gs_unsigned_wide) high - (gs_unsigned_wide) low;
+
+		if (steps->types[gs_group_key(steps, k)] == GS_F32)
+			span = (gs_unsigned_wide) ((high >> 29) - (low >> 29));
+		for (span += r->nulls; span > 0; span >>= 1)
+			bits++;
+	}
+	if (bits > GS_GROUPS_KEY_BITS)
+		return status == GS_TOO_BIG;
+	if (!fits)
+		return status == GS_OVERFLOW;
+	return status == GS_OK || (status == GS_OVERFLOW && expect_overflow(e));
+}
+
+static void
+one_list(const table *t, const steps_list *l, const gs_span *spans, uint32_t nspans, const char *what)
+{
+	expected_groups *e = expect_groups(&l->head);
+	gs_range ranges[MOST_COLUMNS];
+	bool fits = true;
+
+	check(gs_steps_check(&l->head, l->head.bytes) == GS_OK, "%s: the list is right", what);
+	for (uint32_t c = 0; c < t->ncolumns; c++)
+		ranges[c] = range_of(t, c);
+	for (uint32_t i = 0; i < nspans && fits; i++)
+		fits = expect_rows(e, &t->plain[spans[i].segment], spans[i].first, spans[i].rows);
+	for (uint32_t workers = 1; workers <= (on_gpu ? 1 : MOST_WORKERS); workers += 2)
+	{
+		gs_reduced *out;
+		uint64_t n = 0;
+		gs_status status = by_engine(t, &l->head, ranges, spans, nspans, workers, &out, &n);
+		const char *wrong = status == GS_OK && fits ? groups_wrong(e, out, n) : NULL;
+
+		check(status_right(&l->head, ranges, e, fits, status), "%s, %u workers: %s", what, workers,
+			  gs_status_text(status));
+		check(wrong == NULL, "%s, %u workers, %llu groups of %llu: %s", what, workers, (unsigned long long) n,
+			  (unsigned long long) expected_number(e), wrong);
+		free(out);
+	}
+	drop_expected(e);
+}
+
+/* ---- random lists */
+
+/* Adds an aggregate, and perhaps terms. */
+static void
+add_aggregate(steps_list *l, const table *t)
+{
+	uint32_t operation = rnd() % 2 ? (uint32_t) (rnd() % 4) : GS_DISTINCT + (uint32_t) (rnd() % 5);
+	static const double fractions[] = {0, 1, 0.5, 0.25, 0.9};
+	double fraction = operation >= GS_RANK_DISC ? (rnd() % 2 ? fractions[rnd() % 5] : (double) (rnd() % 1000) / 999) : 0;
+	uint32_t c = (uint32_t) (rnd() % t->ncolumns), n, nterms = rnd() % 3 ? 0 : 1 + (uint32_t) (rnd() % 2);
+	gs_instruction code[16];
+	gs_term terms[2];
+
+	if (rnd() % 4 == 0 && (n = some_code(l, t, code)) > 0)
+		list_aggregate(l, GS_COUNT, code, n);
+	else if (operation == GS_COUNT && rnd() % 2)
+		list_aggregate(l, GS_COUNT, NULL, 0);
+	else
+		list_column(l, GS_COUNT, c, number_of(t->types[c]));
+	for (uint32_t i = 0; i < nterms; i++)
+		terms[i] = some_term(l, t, (uint32_t) (rnd() % t->ncolumns), (gs_test) (rnd() % GS_TEST_NEVER));
+	list_refine(l, operation, fraction, terms, nterms);
+}
+
+/* True if a member's values are exact. */
+static bool
+exact(const steps_list *l, uint32_t member)
+{
+	const gs_group_step *group = gs_steps_group(&l->head);
+
+	return member < group->nkeys || gs_member_number(&l->head, member) != GS_NUMBER_F64 ||
+		   group->aggregates[member - group->nkeys].operation != (uint32_t) GS_SUM;
+}
+
+/* Adds a term of HAVING. */
+static void
+add_having(steps_list *l, uint32_t members)
+{
+	uint32_t m = (uint32_t) (rnd() % members);
+	gs_test test = (gs_test) (rnd() % GS_TEST_NEVER);
+	wide integers[2] = {(wide) (rnd() % 20) - 5, 30};
+	double doubles[2] = {(double) (rnd() % 20) - 5, 30};
+	bool real = gs_member_number(&l->head, m) == GS_NUMBER_F64;
+	uint32_t n = test >= GS_TEST_IS_NULL ? 0 : test >= GS_TEST_BETWEEN ? 2 : 1;
+
+	if (!exact(l, m))
+		test = GS_TEST_NOT_NULL, n = 0;
+	list_term(l, m, test, real ? list_doubles(l, doubles, n) : list_integers(l, integers, n), n);
+}
+
+/* Adds TOP. */
+static void
+add_top(steps_list *l, uint32_t members)
+{
+	static const uint64_t limits[] = {1, 2, 10, 100, 5000, UINT64_MAX};
+	gs_top_order orders[3];
+	uint32_t n = 0;
+
+	for (int i = 0; i < 3; i++)
+	{
+		uint32_t m = (uint32_t) (rnd() % members);
+
+		if (exact(l, m))
+			orders[n++] = (gs_top_order){m, rnd() % 2, rnd() % 2, 0};
+	}
+	if (n > 0)
+		list_top(l, limits[rnd() % 6], orders, n);
+}
+
+/* A random list with some keys. */
+static void
+random_list(const table *t, uint32_t nkeys, const char *what)
+{
+	static steps_list l;
+	uint32_t naggregates = (nkeys == 0) + (uint32_t) (rnd() % 5), nterms = rnd() % 3 ? 0 : 1;
+	uint32_t keys[3] = {0, 1, 2}, nspans;
+	gs_span spans[6];
+
+	nspans = some_spans(t, spans, 6);
+	list_begin(&l, t->types, t->ncolumns);
+	if (nterms > 0)
+	{
+		gs_term term;
+
+		list_filter(&l, 1);
+		term = some_term(&l, t, (uint32_t) (rnd() % t->ncolumns), (gs_test) (rnd() % GS_TEST_NEVER));
+		list_term(&l, term.column, (gs_test) term.test, term.constants, term.nconstants);
+	}
+	list_group(&l, naggregates);
+	for (uint32_t i = 0; i < naggregates; i++)
+		add_aggregate(&l, t);
+	list_keys(&l, keys, nkeys);
+	if (nkeys > 0 && rnd() % 3 == 0)
+	{
+		uint32_t having = 1 + (uint32_t) (rnd() % 2);
+
+		list_having(&l, having);
+		for (uint32_t i = 0; i < having; i++)
+			add_having(&l, nkeys + naggregates);
+	}
+	if (nkeys > 0 && rnd() % 3 == 0)
+		add_top(&l, nkeys + naggregates);
+	one_list(t, &l, spans, nspans, what);
+}
+
+/* Random lists over tables whose first columns are keys of a number of groups. */
+static void
+random_lists(uint64_t groups)
+{
+	static table t;
+	uint32_t ncolumns = 1 + (uint32_t) (rnd() % MOST_COLUMNS), nkeys = (uint32_t) (rnd() % (ncolumns < 3 ? ncolumns + 1 : 4));
+	char what[64];
+
+	snprintf(what, sizeof(what), "%u keys, %llu groups", nkeys, (unsigned long long) groups);
+	make_table(&t, ncolumns, NULL);
+	for (uint32_t c = 0; c < nkeys; c++)
+		if (rnd() % 8)
+			make_key(&t, c, c == 0 ? groups : 1 + rnd() % 5);
+	put_table(&t);
+	for (int turn = 0; turn < 6; turn++)
+		random_list(&t, nkeys, what);
+	drop_table(&t);
+}
+
+/* Every aggregate of every type, by a key of every type. */
+static void
+every_type(gs_type key, gs_type type)
+{
+	static table t;
+	static steps_list l;
+	const gs_type types[2] = {key, type};
+	gs_span spans[SEGMENTS];
+	char what[64];
+
+	snprintf(what, sizeof(what), "every aggregate of %s by %s", type_name(type), type_name(key));
+	make_table(&t, 2, types);
+	make_key(&t, 0, 1 + rnd() % 300);
+	if (rnd() % 2)
+		make_key(&t, 1, 1 + rnd() % 30);
+	put_table(&t);
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		spans[s] = (gs_span){s, 0, t.plain[s].rows};
+	for (uint32_t nkeys = 0; nkeys < 2; nkeys++)
+	{
+		list_begin(&l, types, 2);
+		list_group(&l, 9);
+		for (uint32_t i = 0; i < 9; i++)
+		{
+			uint32_t operation = i < 4 ? i : GS_DISTINCT + i - 4;
+
+			list_column(&l, GS_COUNT, 1, number_of(type));
+			list_refine(&l, operation, operation >= GS_RANK_DISC ? 0.5 : 0, NULL, 0);
+		}
+		list_keys(&l, (uint32_t[]){0}, nkeys);
+		one_list(&t, &l, spans, SEGMENTS, what);
+	}
+	drop_table(&t);
+}
+
+/* Values outside of the ranges that were told. */
+static void
+outside(void)
+{
+	static table t;
+	static steps_list l;
+	const gs_type type = GS_I32;
+	gs_range range = {{{0, 0}}, {{10, 0}}, true};
+	gs_reduced *out;
+	uint64_t n;
+	gs_span span = {0, 0, 0};
+
+	make_table(&t, 1, &type);
+	make_key(&t, 0, 5);
+	span.rows = t.plain[0].rows;
+	for (uint32_t r = 0; r < span.rows; r++)
+		((int32_t *) t.plain[0].values[0])[r] = (int32_t) (r % 5);
+	((int32_t *) t.plain[0].values[0])[span.rows / 2] = 11;
+	if (t.plain[0].nulls[0] != NULL)
+		memset(t.plain[0].nulls[0], 0, (span.rows + 63) / 64 * 8);
+	put_table(&t);
+	list_begin(&l, &type, 1);
+	list_group(&l, 0);
+	list_keys(&l, (uint32_t[]){0}, 1);
+	check(by_engine(&t, &l.head, &range, &span, 1, 1, &out, &n) == GS_INVALID, "a key beyond its range");
+	free(out);
+	range.high.half[0] = 11;
+	check(by_engine(&t, &l.head, &range, &span, 1, 1, &out, &n) == GS_OK, "a key at the end of its range");
+	free(out);
+	range.low.half[0] = 1;
+	check(by_engine(&t, &l.head, &range, &span, 1, 1, &out, &n) == GS_INVALID, "a key below its range");
+	free(out);
+	drop_table(&t);
+}
+
+void
+test_groups(void)
+{
+	static const uint64_t numbers[] = {1, 2, 50, 1000, 30000, 1000000, (uint64_t) 1 << 40};
+	static const char *const names[] = {"groups, plain", "groups, AVX2", "groups, AVX-512"};
+	gs_cpu_tuning normal = gs_cpu_tuning_default();
+
+	rnd_seed(4242);
+	for (int vector = GS_AVX512; vector >= GS_NO_VECTORS; vector--)
+	{
+		gs_cpu_tuning tuning = normal;
+
+		group(on_gpu ? "groups" : names[vector]);
+		tuning.vector = (gs_vectors) vector;
+		if (!on_gpu)
+			gs_cpu_tune(engine, &tuning);
+		outside();
+		for (int type = 0; type < GS_BYTES; type++)
+			for (int turn = 0; turn < 2; turn++)
+				if (!skipped())
+					every_type((gs_type) (turn ? rnd() % GS_BYTES : (uint64_t) type),
+							   (gs_type) (turn ? (uint64_t) type : rnd() % GS_BYTES));
+		for (int turn = 0; turn < (small_only ? 14 : 70); turn++)
+			if (!skipped())
+				random_lists(numbers[turn % 7]);
+		if (on_gpu)
+			break;
+		gs_cpu_tune(engine, &normal);
+	}
+}

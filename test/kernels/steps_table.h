@@ -1,0 +1,39 @@
+/*
+ * steps_table.h: random tables in segments, and random terms and expressions over them, for tests of lists of steps.
+ */
+#ifndef GPUSORT_TEST_STEPS_TABLE_H
+#define GPUSORT_TEST_STEPS_TABLE_H
+
+#include "engine.h"
+#include "steps_reference.h"
+
+#define SEGMENTS 4
+
+typedef struct table
+{
+	gs_type types[MOST_COLUMNS];
+	uint32_t ncolumns;
+	plain_segment plain[SEGMENTS];
+	array values[SEGMENTS][MOST_COLUMNS], nulls[SEGMENTS][MOST_COLUMNS];
+	gs_held held[SEGMENTS * MOST_COLUMNS];
+} table;
+
+/* Makes a table of random values, of given types or any. */
+void make_table(table *t, uint32_t ncolumns, const gs_type *types);
+/* Takes over what was changed in the plain segments. */
+void put_table(table *t);
+void drop_table(table *t);
+
+/* Adds the constants of a test with a column to a step, and returns the term. */
+gs_term some_term(steps_list *l, const table *t, uint32_t c, gs_test test);
+
+/* The least number that holds a type's values. */
+gs_number number_of(gs_type type);
+
+/* Writes an expression over integer columns, which may overflow.  Returns its length; 0: it would take doubles. */
+uint32_t some_code(steps_list *l, const table *t, gs_instruction *code);
+
+/* Some spans, also none, of rows that begin anywhere. */
+uint32_t some_spans(const table *t, gs_span *spans, uint32_t most);
+
+#endif
