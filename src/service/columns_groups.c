@@ -104,6 +104,11 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 	if (status != GS_OK)
 		return status == GS_INVALID ? GS_PROTOCOL : status;
 	*rows = s->rows;
+	if (s->rows == 0)
+	{
+		gsd_segment_free(j->t->place, s);
+		return GS_OK;
+	}
 	g->rows += s->rows;
 	join_segment(g, s, NULL);
 	j->added[j->nadded++] = s;
@@ -217,7 +222,7 @@ group_in_turn(page_job *j)
 	GS_TRY(gs_groups_open(g->engine, g->steps, g->ranges, g->rows, workers, &g->groups));
 	GS_TRY(gsd_pages_run(j));
 	GS_TRY(do_parts(g));
-	return gs_groups_end(g->groups, g->engine, GSD_GROUPS_BYTES / g->bytes, &g->count);
+	return gs_groups_end(g->groups, g->engine, GS_GROUPS_MOST_BYTES / g->bytes, &g->count);
 }
 
 gs_status
