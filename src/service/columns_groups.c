@@ -17,7 +17,7 @@
 #define LEAST_RESERVED ((uint64_t) 16 << 20)
 
 /*
- * Takes the rows of a unit, or of all on a device, from a worker.
+ * Takes the rows of a unit from a worker.
  */
 static gs_status
 group_unit(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
@@ -27,6 +27,9 @@ group_unit(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *ro
 	return gs_groups_rows(g->groups, worker, engine, rows);
 }
 
+/*
+ * Takes all rows on a device.
+ */
 static gs_status
 group_whole(void *arg, const gs_held_rows *rows)
 {
