@@ -249,7 +249,8 @@ handle(connection *c, const gsd_message *m, int fd)
 			break;
 		case GSD_TAKEN:
 			c->areas_free |= (uint64_t) 1 << m->slot.slot;
-			(c->asking ? gsd_ask_send_parts : gsd_send_parts)(c);
+			if (c->state == READING)
+				(c->asking ? gsd_ask_send_parts : gsd_send_parts)(c);
 			break;
 		case GSD_END:
 			gsd_ask_drop(c);

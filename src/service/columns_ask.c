@@ -1,7 +1,8 @@
 /*
  * columns_ask.c: questions about columns: GSD_ASK with a list of steps, rows of the client's own, and the answer.
  *
- * Lists that gs_reduce_rows carries out add up as rows come; columns_groups.c does all others.  A question that fails stays one until its end: what follows is taken and not looked at, and GSD_FINISH hears why.
+ * Lists that gs_reduce_rows carries out add up as rows come; columns_groups.c does all others.  A question that fails
+ * stays one until its end: what follows is taken and not looked at, and GSD_FINISH hears why.
  */
 #include "columns.h"
 #include "kernels/gs_steps.h"
@@ -237,7 +238,8 @@ gsd_on_ask(connection *c, const gsd_ask *m)
 }
 
 /*
- * Carries out a list that reduces over a chunk, whose owner may be writing to it: what is read where is copied and checked.
+ * Carries out a list that reduces over a chunk, whose owner may be writing to it: what is read where is copied and
+ * checked.
  */
 static gs_status
 reduce_chunk(question *q, const gs_chunk *chunk, uint64_t available)

@@ -17,7 +17,7 @@
 #define LEAST_RESERVED ((uint64_t) 16 << 20)
 
 /*
- * Takes the rows of a unit, or of all on a device, from a worker.
+ * Takes the rows of a unit from a worker.
  */
 static gs_status
 group_unit(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
@@ -27,6 +27,9 @@ group_unit(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *ro
 	return gs_groups_rows(g->groups, worker, engine, rows);
 }
 
+/*
+ * Takes all rows on a device.
+ */
 static gs_status
 group_whole(void *arg, const gs_held_rows *rows)
 {
@@ -104,6 +107,11 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 	if (status != GS_OK)
 		return status == GS_INVALID ? GS_PROTOCOL : status;
 	*rows = s->rows;
+	if (s->rows == 0)
+	{
+		gsd_segment_free(j->t->place, s);
+		return GS_OK;
+	}
 	g->rows += s->rows;
 	join_segment(g, s, NULL);
 	j->added[j->nadded++] = s;
@@ -217,7 +225,7 @@ group_in_turn(page_job *j)
 	GS_TRY(gs_groups_open(g->engine, g->steps, g->ranges, g->rows, workers, &g->groups));
 	GS_TRY(gsd_pages_run(j));
 	GS_TRY(do_parts(g));
-	return gs_groups_end(g->groups, g->engine, GSD_GROUPS_BYTES / g->bytes, &g->count);
+	return gs_groups_end(g->groups, g->engine, GS_GROUPS_MOST_BYTES / g->bytes, &g->count);
 }
 
 gs_status

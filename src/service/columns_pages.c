@@ -224,7 +224,8 @@ make_worker(const page_job *j, uint32_t worker)
 	w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		gsd_work_give(sizeof(*w) + j->own_bytes);
-	else if (posix_memalign(&w->own, 256, j->own_bytes) != 0 || gs_cpu_open(1, j->scratch ? &host : NULL, &w->engine) != GS_OK)
+	else if (posix_memalign(&w->own, 256, j->own_bytes) != 0 ||
+			 gs_cpu_open(1, j->scratch ? &host : NULL, &w->engine) != GS_OK)
 	{
 		free_worker(j, w);
 		w = NULL;

@@ -1,6 +1,6 @@
 /*
- * columns_range.c: the ranges of columns' values, computed when rows are stored: so many loops as there are types, as
- * each value is looked at.
+ * columns_range.c: the ranges of columns' values, computed when rows are stored.  Each value is looked at, so each
+ * type has a loop of its own.
  */
 #include "columns.h"
 #include "kernels/common/steps_row.h"
@@ -105,6 +105,9 @@ constant_of(gs_wide x)
 	return (gs_constant){{(uint64_t) x, (uint64_t) ((gs_unsigned_wide) x >> 64)}};
 }
 
+/*
+ * Returns the range of a column's values.
+ */
 gs_range
 gsd_range_of(gs_type type, const void *values, const uint64_t *nulls, uint64_t rows)
 {
@@ -120,6 +123,9 @@ gsd_range_of(gs_type type, const void *values, const uint64_t *nulls, uint64_t r
 	return range;
 }
 
+/*
+ * Widens a range so that it holds another's values.
+ */
 void
 gsd_range_join(gs_range *range, const gs_range *other)
 {

@@ -167,7 +167,7 @@ typedef struct layout
 } layout;
 
 /*
- * Returns the bytes of a column's values, and of its null bits.
+ * Returns the bytes of a column's values.
  */
 static uint64_t
 value_bytes(const layout *l, const segment *s, uint32_t c)
@@ -175,6 +175,9 @@ value_bytes(const layout *l, const segment *s, uint32_t c)
 	return s->rows * (uint64_t) gs_type_width((gs_type) l->types[c]);
 }
 
+/*
+ * Returns the bytes of a column's null bits.
+ */
 static uint64_t
 null_bytes(const layout *l, const segment *s, uint32_t c)
 {

@@ -1,7 +1,7 @@
 /*
  * pool.c: the one pool of threads of this process, for jobs over columns in host memory.  Jobs are admitted in turn,
  * one at a time, and then have all threads.  The connection's own thread works, too, and is the only one that calls the
- * engine's callbacks: it looks for cancels between two units of work.
+ * client's callbacks: it looks for cancels between two units of work, and while it waits for the others.
  */
 #include "client.h"
 
@@ -176,21 +176,48 @@ cancel(connection *c, pool_job *job)
 	atomic_store(&job->next, job->units);
 }
 
-bool
-gsd_pool_run(connection *c, uint32_t units, pool_work *work, void *arg)
+/* Lets threads take part in a job. */
+static void
+invite(pool_job *job, uint32_t threads)
 {
-	pool_job job = {.work = work, .arg = arg, .units = units, .workers = 1};
-	int helpers = units == 0 ? 0 : (int) (units < c->turn.threads ? units : c->turn.threads) - 1;
-	bool cancelled = false;
-	uint32_t unit;
+	int helpers = job->units == 0 ? 0 : (int) (job->units < threads ? job->units : threads) - 1;
 
 	pthread_mutex_lock(&mutex);
 	start_threads(helpers);
-	current = &job;
+	current = job;
 	invited = helpers < started ? helpers : started;
 	if (invited > 0)
 		pthread_cond_broadcast(&work_there);
 	pthread_mutex_unlock(&mutex);
+}
+
+/* Waits until they have left, as a unit of another thread may be long.  Returns false if the client cancels meanwhile. */
+static bool
+await_helpers(connection *c, pool_job *job)
+{
+	bool cancelled = false;
+
+	pthread_mutex_lock(&mutex);
+	invited = 0;
+	while (joined > 0)
+		if (!wait_and_look(c, &work_done, true))
+		{
+			cancelled = true;
+			cancel(c, job);
+		}
+	current = NULL;
+	pthread_mutex_unlock(&mutex);
+	return !cancelled;
+}
+
+bool
+gsd_pool_run(connection *c, uint32_t units, pool_work *work, void *arg)
+{
+	pool_job job = {.work = work, .arg = arg, .units = units, .workers = 1};
+	bool cancelled = false;
+	uint32_t unit;
+
+	invite(&job, c->turn.threads);
 	while (!cancelled && (unit = atomic_fetch_add(&job.next, 1)) < units)
 	{
 		cancelled = gsd_poll_client(c) != 0;
@@ -199,16 +226,5 @@ gsd_pool_run(connection *c, uint32_t units, pool_work *work, void *arg)
 	}
 	if (cancelled)
 		cancel(c, &job);
-	pthread_mutex_lock(&mutex);
-	invited = 0;
-	/* a unit of another thread may be long */
-	while (joined > 0)
-		if (!wait_and_look(c, &work_done, true))
-		{
-			cancelled = true;
-			cancel(c, &job);
-		}
-	current = NULL;
-	pthread_mutex_unlock(&mutex);
-	return !cancelled;
+	return await_helpers(c, &job) && !cancelled;
 }

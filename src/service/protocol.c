@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #endif
 #include "protocol.h"
-#include "kernels/gs_steps.h"
+#include "kernels/gs_groups.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -181,7 +181,7 @@ columns_answer_valid(const gsd_message *m, size_t bytes)
 			return bytes == sizeof(gsd_checked) && m->checked.status <= GS_WRONG_ORDER;
 		case GSD_ANSWERED:
 			return bytes == sizeof(gsd_answered) && m->answered.status <= GS_WRONG_ORDER &&
-				   m->answered.bytes <= GSD_GROUPS_BYTES && m->answered.bytes % sizeof(gs_reduced) == 0 &&
+				   m->answered.bytes <= GS_GROUPS_MOST_BYTES && m->answered.bytes % sizeof(gs_reduced) == 0 &&
 				   m->answered.groups <= m->answered.bytes / sizeof(gs_reduced) &&
 				   (m->answered.bytes == 0 || m->answered.status == GS_OK);
 		default:

@@ -424,7 +424,7 @@ typedef struct gsd_ask
  * GSD_TAKEN gives an area back, and the question is over with the last group.  GSD_FAILED may come instead of a part.
  * status GS_INVALID: no such version any more, one that lacks a page of the mask, or other
  * columns; GS_PROTOCOL: the list or a chunk breaks its rules, or other rows came than GSD_FINISH counts; GS_OVERFLOW: a
- * value left its range; GS_TOO_BIG: more than GSD_GROUPS_BYTES of groups, or keys that do not fit together.
+ * value left its range; GS_TOO_BIG: more than GS_GROUPS_MOST_BYTES of groups, or keys that do not fit together.
  */
 typedef struct gsd_answered
 {
@@ -437,8 +437,6 @@ typedef struct gsd_answered
 	uint64_t groups; /* in the results; 0 unless GS_OK */
 	uint64_t bytes;	 /* of the results, gs_steps_result_bytes for each group */
 } gsd_answered;
-
-#define GSD_GROUPS_BYTES ((uint64_t) 256 << 20)
 
 /* Returns the first slot behind some bytes that begin in a slot. */
 static inline uint64_t

@@ -228,6 +228,39 @@ info(peer *p)
 	return hear(p) == GSD_TABLE_INFO ? &p->in.table_info : NULL;
 }
 
+void
+say_wide_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, bool wide)
+{
+	char bytes[sizeof(gsd_ask) + GS_STEPS_MAX_COLUMNS * sizeof(uint32_t)] __attribute__((aligned(8)));
+	gsd_ask *m = (gsd_ask *) bytes;
+	uint32_t ncolumns = wide ? l->head.ncolumns : 2;
+	uint64_t *mask = (uint64_t *) slot_chunk(p, 0);
+
+	memset(mask, 0, SLOT_BYTES);
+	for (uint32_t b = from; b < to; b++)
+		mask[b / 64] |= (uint64_t) 1 << b % 64;
+	memcpy(slot_chunk(p, 1), l, l->head.bytes);
+	gsd_head(&m->head, GSD_ASK, sizeof(*m) + ncolumns * sizeof(uint32_t));
+	m->job = ++p->job;
+	m->steps_bytes = l->head.bytes;
+	m->table = TABLE;
+	m->version = version;
+	m->blocks = BLOCKS;
+	m->ncolumns = ncolumns;
+	for (uint32_t c = 0; c < ncolumns; c++)
+		m->columns[c] = c % 2;
+	(void) gsd_send(p->fd, &m->head, -1);
+}
+
+gs_status
+answered(peer *p)
+{
+	while (hear(p) == GSD_FREE)
+		;
+	return p->in.head.type == GSD_ANSWERED && p->in.answered.job == p->job ? (gs_status) p->in.answered.status
+																		   : GS_PROTOCOL;
+}
+
 gs_status
 checked(peer *p)
 {

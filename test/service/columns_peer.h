@@ -5,6 +5,7 @@
 #define COLUMNS_PEER_H
 
 #include "peer.h"
+#include "../kernels/steps_list.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -17,6 +18,10 @@
 #define FOLDER "base"
 #define PAGE_ROWS 10
 #define SEGMENT_PAGES 50
+/* of the pages that are asked about */
+#define FIRST_BLOCK 5000
+#define BLOCKS (FIRST_BLOCK + SEGMENT_PAGES)
+#define TURN 4
 
 /* Becomes a client of a role and a database with its ring. */
 bool enter_as(peer *p, uint32_t database, uint32_t role);
@@ -66,7 +71,16 @@ const gsd_table_info *info(peer *p);
 /* Tells the limits, as the worker does. */
 void limit(uint64_t host_bytes, uint64_t device_bytes, uint32_t threads);
 
+/* Says what is asked, with the mask in slot 0 and the list in slot 1: of two columns, or, wide, of these in turn. */
+void say_wide_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, bool wide);
+
+/* Hears the answer, and what comes before, and returns its status. */
+gs_status answered(peer *p);
+
 /* columns_questions.c */
 void test_questions(peer *keeper);
+
+/* columns_groups.c: about pages that have been published */
+void test_groups(uint64_t version);
 
 #endif

@@ -5,14 +5,9 @@
 #define _GNU_SOURCE
 #include "columns_peer.h"
 
-#include "../kernels/steps_list.h"
-
 #include <pthread.h>
 #include <unistd.h>
 
-#define FIRST_BLOCK 5000 /* of the pages that are asked about */
-#define BLOCKS		(FIRST_BLOCK + SEGMENT_PAGES)
-#define TURN		4
 #define LEAST		5000500 /* rows with less in their first column do not pass */
 
 static const gs_type types[2] = {GS_I32, GS_I64};
@@ -66,45 +61,10 @@ expect_pages(expected *e, uint32_t from, uint32_t to)
 					   -(int64_t) ((b - FIRST_BLOCK) * PAGE_ROWS + r));
 }
 
-/* Says what is asked, with the mask in slot 0 and the list in slot 1: of two columns, or, wide, of these in turn. */
-static void
-say_wide_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, bool wide)
-{
-	char bytes[sizeof(gsd_ask) + GS_STEPS_MAX_COLUMNS * sizeof(uint32_t)] __attribute__((aligned(8)));
-	gsd_ask *m = (gsd_ask *) bytes;
-	uint32_t ncolumns = wide ? l->head.ncolumns : 2;
-	uint64_t *mask = (uint64_t *) slot_chunk(p, 0);
-
-	memset(mask, 0, SLOT_BYTES);
-	for (uint32_t b = from; b < to; b++)
-		mask[b / 64] |= (uint64_t) 1 << b % 64;
-	memcpy(slot_chunk(p, 1), l, l->head.bytes);
-	gsd_head(&m->head, GSD_ASK, sizeof(*m) + ncolumns * sizeof(uint32_t));
-	m->job = ++p->job;
-	m->steps_bytes = l->head.bytes;
-	m->table = TABLE;
-	m->version = version;
-	m->blocks = BLOCKS;
-	m->ncolumns = ncolumns;
-	for (uint32_t c = 0; c < ncolumns; c++)
-		m->columns[c] = c % 2;
-	(void) gsd_send(p->fd, &m->head, -1);
-}
-
 static void
 say_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l)
 {
 	say_wide_ask(p, version, from, to, l, false);
-}
-
-/* Hears the answer, and what comes before, and returns its status. */
-static gs_status
-answered(peer *p)
-{
-	while (hear(p) == GSD_FREE)
-		;
-	return p->in.head.type == GSD_ANSWERED && p->in.answered.job == p->job ? (gs_status) p->in.answered.status
-																		   : GS_PROTOCOL;
 }
 
 /* True if the answer that was heard last is right. */
@@ -520,6 +480,7 @@ test_questions(peer *keeper)
 	test_ends(&session, version);
 	test_at_once(version);
 	test_memory(version);
+	test_groups(version);
 	test_scribbled(&session, version);
 	test_pinned(keeper, &session, &version);
 	leave(&session);

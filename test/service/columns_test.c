@@ -494,6 +494,42 @@ watch_heap(const char *program)
 	setenv("LD_PRELOAD", path, 1);
 }
 
+/* A device that fails a question for good ends the service. */
+static void
+test_failure(peer *keeper, peer *session)
+{
+	const gs_type types[2] = {GS_I32, GS_I64};
+	steps_list l;
+	int status = 0;
+
+	tap_ok(make_table(keeper, TABLE) == GS_OK &&
+			   publish(keeper, TABLE, 1, 0, SEGMENT_PAGES, store(keeper, TABLE, 0, SEGMENT_PAGES, 0)) == GS_OK &&
+			   info(keeper)->device >= 0,
+		   "a table on a device");
+	tap_ok(keeper->in.table_info.name[0] != '\0', "which has a name");
+	list_begin(&l, types, 2);
+	list_group(&l, 1);
+	list_aggregate(&l, GS_COUNT, NULL, 0);
+	say_wide_ask(session, 1, 0, 0, &l, false);
+	say_count(session, GSD_FINISH, 0);
+	while (hear(session) != 0)
+		;
+	(void) waitpid(service, &status, 0);
+	tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == GSD_EXIT_DEVICE, "a device that fails ends the service (status %d)",
+		   status);
+}
+
+static void
+leave_folder(const char *dir)
+{
+	unlink("heap");
+	unlink(GSD_LOCK);
+	rmdir(GSD_FOLDER);
+	rmdir(FOLDER);
+	(void) !chdir("/");
+	rmdir(dir);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -517,12 +553,18 @@ main(int argc, char **argv)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void) !freopen("/dev/null", "w", stderr);
 		execl(program, program, "--pinned-memory=64", "--idle=600", argc > 3 ? argv[3] : "--engine=cpu",
-			  argc > 4 ? argv[4] : NULL,
-			  (char *) NULL);
+			  argc > 4 ? argv[4] : NULL, argc > 5 ? argv[5] : NULL, (char *) NULL);
 		_exit(127);
 	}
 	tap_ok(enter_as(&keeper, DATABASE, 0) && enter_as(&session, DATABASE, 10), "a keeper and a session come");
 	limit(0, 0, 3);
+	if (argc > 5)
+	{
+		test_failure(&keeper, &session);
+		leave_folder(dir);
+		free(program);
+		return tap_done();
+	}
 	test_table(&keeper);
 	test_map(&session);
 	test_lies(&keeper);
@@ -546,10 +588,7 @@ main(int argc, char **argv)
 	kill(service, SIGTERM);
 	(void) waitpid(service, &status, 0);
 	tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the service ends when told (status %d)", status);
-	unlink("heap");
-	rmdir(GSD_FOLDER);
-	(void) !chdir("/");
-	rmdir(dir);
+	leave_folder(dir);
 	free(program);
 	return tap_done();
 }
