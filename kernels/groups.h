@@ -79,7 +79,7 @@ struct gs_group_ops
 	/* head is filled in; the engine copies it. */
 	gs_status (*open)(gs_engine *engine, const gs_groups *head, gs_groups **groups);
 	gs_status (*rows)(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
-	uint32_t (*parts)(gs_groups *groups);
+	uint32_t (*parts)(gs_groups *groups); /* if it fails, end says so */
 	gs_status (*part)(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
 	gs_status (*end)(gs_groups *groups, gs_engine *engine, uint64_t *count);
 	gs_status (*read)(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out);

@@ -37,14 +37,13 @@ slot_bytes(const gs_cpu_groups *g)
 	return bytes;
 }
 
-/* Chooses the number of parts, and the room for their records. */
+/* Chooses the number of parts. */
 static void
 choose_parts(gs_cpu_groups *g)
 {
 	uint32_t bits = g->head.keys.bits;
 	uint64_t rows = g->head.rows, most = bits < 40 && (uint64_t) 1 << bits < rows ? (uint64_t) 1 << bits : rows;
 	uint64_t parts = most * slot_bytes(g) / PART_BYTES, least = (uint64_t) g->head.workers * PARTS_PER_WORKER;
-	uint64_t each;
 
 	parts = parts > least ? parts : least;
 	g->part_bits = rows < FEW_ROWS ? 0 : gs_bits(parts - 1);
@@ -54,7 +53,14 @@ choose_parts(gs_cpu_groups *g)
 	g->mask = gs_mask(bits);
 	g->factor = bits == 0 ? 1 : FACTOR >> (64 - bits) | 1;
 	g->inverse = inverse_of(g->factor);
-	each = (rows / g->head.workers >> g->part_bits) / 4;
+}
+
+/* Chooses the room for records in one piece: a quarter of what a worker has of a part. */
+static void
+choose_room(gs_cpu_groups *g)
+{
+	uint64_t each = (g->head.rows / g->head.workers >> g->part_bits) / 4;
+
 	each = each < LEAST_ROOM ? LEAST_ROOM : each > MOST_ROOM ? MOST_ROOM : each;
 	for (uint32_t i = 0; i < g->nstreams; i++)
 		g->streams[i].room = (uint32_t) each / 8 * 8;
@@ -76,7 +82,7 @@ make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_ste
 static void
 release_worker(gs_group_worker *w)
 {
-	gs_block *blocks[] = {&w->memory, &w->cursors_memory, &w->tally, &w->slots,	  &w->table,
+	gs_block *blocks[] = {&w->few_memory, &w->memory, &w->cursors_memory, &w->tally, &w->slots,	  &w->table,
 						  &w->keys,	  &w->values,		  &w->sorted, &w->answers, &w->scratch};
 
 	if (!w->begun)
@@ -98,6 +104,7 @@ cpu_close(gs_groups *groups, gs_engine *engine)
 	(void) engine;
 	for (uint32_t i = 0; i < g->head.workers; i++)
 		release_worker(&g->workers[i]);
+	gs_block_release(&work, &g->few_memory);
 	gs_block_release(&work, &g->plan_memory);
 	work.host.release(work.host.arg, g, g->bytes);
 }
@@ -117,6 +124,7 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 		return GS_NOMEM;
 	memset(g, 0, bytes);
 	g->head = *head;
+	g->engine = engine;
 	g->work = (gs_work){engine->host, 0};
 	g->bytes = bytes;
 	status = make_plan(&g->work, cpu, head->steps, &g->plan, &g->plan_memory);
@@ -127,6 +135,8 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	}
 	gs_groups_plan(g);
 	choose_parts(g);
+	gs_few_plan(g);
+	choose_room(g);
 	*groups = &g->head;
 	return GS_OK;
 }
@@ -134,7 +144,7 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 gs_status
 gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 {
-	size_t bytes = ((size_t) g->nstreams << g->part_bits) * sizeof(gs_cursor);
+	size_t bytes = ((size_t) g->nstreams << g->part_bits) * (sizeof(gs_cursor) + sizeof(gs_records *));
 
 	if (w->begun)
 		return GS_OK;
@@ -146,13 +156,22 @@ gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 	GS_TRY(gs_block_reserve(&w->work, &w->cursors_memory, bytes));
 	w->cursors = w->cursors_memory.data;
 	memset(w->cursors, 0, bytes);
-	return GS_OK;
+	w->last = (gs_records **) (w->cursors + ((size_t) g->nstreams << g->part_bits));
+	return g->few ? gs_few_begin(g, w) : GS_OK;
 }
 
+/* Begins the first worker, which may have had no rows, and with few groups joins what workers have. */
 static uint32_t
 cpu_parts(gs_groups *groups)
 {
-	return (uint32_t) 1 << ((gs_cpu_groups *) groups)->part_bits;
+	gs_cpu_groups *g = (gs_cpu_groups *) groups;
+
+	g->failure = gs_group_worker_begin(g, &g->workers[0], g->engine);
+	if (g->failure == GS_OK && g->few)
+		g->failure = gs_few_join(g);
+	if (g->failure != GS_OK)
+		return 0;
+	return g->few ? g->nunits : (uint32_t) 1 << g->part_bits;
 }
 
 /* Joins the lists of workers, or with TOP the groups in them. */
@@ -162,7 +181,11 @@ cpu_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
 	gs_cpu_groups *g = (gs_cpu_groups *) groups;
 	gs_group_list *first = &g->workers[0].list;
 
-	GS_TRY(gs_group_worker_begin(g, &g->workers[0], engine));
+	(void) engine;
+	if (g->failure == GS_OK && g->few)
+		g->failure = gs_few_end(g, first);
+	if (g->failure != GS_OK)
+		return g->failure;
 	*count = 0;
 	for (uint32_t i = 0; i < g->head.workers; i++)
 	{

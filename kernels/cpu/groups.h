@@ -39,7 +39,10 @@ typedef struct gs_stream
 	uint64_t columns; /* which are not NULL */
 	bool whole;		  /* the only value is needed all at once */
 	uint32_t first;	  /* of its values */
-	uint32_t words;	  /* of a record */
+	uint32_t words;	  /* of a record; its key is the first, which few groups' records have not */
+	/* of few groups, if the values are needed all at once: a bit for each value that was there, or cells of values */
+	bool bits;
+	uint64_t bit_words; /* of a slot */
 	uint32_t room;	  /* for records of a part in one piece */
 } gs_stream;
 
@@ -89,18 +92,14 @@ const gs_group_loops *gs_group_loops_choose(gs_vectors vector);
 typedef struct gs_records
 {
 	struct gs_records *next;
-	uint32_t n;
-	uint32_t room;
+	uint64_t room;
 	uint64_t words[];
 } gs_records;
 
-/* Where a worker's next record of a part goes. */
+/* Where a worker's next record of a part goes: these are what its loop over records looks at. */
 typedef struct gs_cursor
 {
-	uint64_t *at;
-	uint32_t left;
-	uint64_t records; /* in all */
-	gs_records *last;
+	uint64_t *at, *end;
 } gs_cursor;
 
 /* A worker's state. */
@@ -112,12 +111,17 @@ typedef struct gs_group_worker
 	gs_steps_plan plan;
 	gs_block memory; /* of the plan */
 	gs_cursor *cursors; /* of each stream and part */
+	gs_records **last;	/* of each stream and part; all but this one are full */
 	gs_block cursors_memory;
 	gs_block slabs; /* an array of gs_block, of which records are cut */
 	uint32_t nslabs;
 	char *slab; /* what is left of the last one */
 	size_t slab_left;
 	gs_group_list list;
+	/* of few groups */
+	gs_tally few;
+	uint64_t *bitmaps[GS_MOST_STREAMS];
+	gs_block few_memory;
 	/* a part's */
 	gs_block tally, slots, table, keys, values, sorted, answers, scratch;
 } gs_group_worker;
@@ -125,8 +129,10 @@ typedef struct gs_group_worker
 typedef struct gs_cpu_groups
 {
 	gs_groups head;
+	gs_engine *engine; /* that opened it */
 	gs_work work;
 	size_t bytes;
+	gs_status failure; /* of gs_groups_parts */
 	gs_steps_plan plan;
 	gs_block plan_memory;
 	uint32_t nstreams, ntallies, nanswers, nwhole, nvalues; /* the first answers are the aggregates' */
@@ -141,6 +147,14 @@ typedef struct gs_cpu_groups
 	uint64_t factor, inverse, mask;
 	uint32_t part_bits, slot_bits; /* of the key: the leading ones, and the others */
 	uint64_t kept;				   /* groups in all workers' lists */
+	/* few groups: each worker has a tally of all; parts are cells of a slot's values, by their leading bits */
+	bool few;
+	uint32_t cell_bits;
+	uint32_t nunits;			 /* parts of bitmaps, then of cells */
+	gs_block few_memory;
+	gs_reduced *few_answers;	 /* for each slot, of aggregates that need all values */
+	gs_reduced *modes;			 /* for each stream and part, the mode of it, and how often it is there */
+	uint32_t *records;			 /* for each stream and part */
 	gs_group_worker workers[];
 } gs_cpu_groups;
 
@@ -155,18 +169,54 @@ size_t gs_tally_make(const gs_cpu_groups *g, gs_tally *tally, uint32_t slots, ch
 /* Adds records of a stream.  words: each word of the records.  Returns false if a sum leaves 128 bits. */
 bool gs_tally_add(const gs_cpu_groups *g, gs_tally *tally, uint32_t stream, const uint32_t *slots,
 				  const uint64_t *const *words, uint32_t n);
+/* Counts records, and adds one of their values; high: upper halves.  Values are step words apart. */
+void gs_tally_count(gs_tally *tally, uint32_t stream, const uint32_t *slots, uint32_t n);
+bool gs_tally_value(const gs_cpu_groups *g, gs_tally *tally, uint32_t value, const uint32_t *slots, const uint64_t *x,
+					const uint64_t *high, uint32_t step, uint32_t n);
+/* Adds another worker's tally.  Returns false if a sum leaves 128 bits. */
+bool gs_tally_join(const gs_cpu_groups *g, gs_tally *into, const gs_tally *from);
 /* Returns what an answer that has a tally, or is a count, is for a slot. */
 gs_reduced gs_tally_answer(const gs_cpu_groups *g, const gs_tally *tally, const gs_answer_plan *a, uint32_t slot);
 
-/* groups_values.c: answers the aggregates of a stream that need all values of a slot, which are permuted. */
+/* groups_values.c: sorts codes; *values becomes where they are. */
+gs_status gs_sort_codes(gs_group_worker *w, const gs_cpu_engine *cpu, const gs_stream_value *v, void **values, uint64_t n);
+/* Answers what asks for all values from a part of a slot's, which follow others of all. */
+gs_status gs_cell_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *cpu, uint32_t stream,
+						 void *values, uint64_t n, uint64_t before, uint64_t all, gs_reduced *answers,
+						 gs_reduced *mode);
+/* Returns true if gs_cell_answer would answer anything. */
+bool gs_cell_asked(const gs_cpu_groups *g, uint32_t stream, uint64_t n, uint64_t before, uint64_t all);
+
+/* Answers the aggregates of a stream that need all values of a slot, which are permuted. */
 gs_status gs_whole_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *cpu, uint32_t stream,
 						  void *values, uint64_t n, gs_reduced *answers);
 
 /* groups_parts.c */
 gs_status gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
 
+/* Makes the group of a slot. */
+void gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, uint64_t mixed,
+				   uint32_t slot, gs_reduced *group);
+
+/* groups_few.c: decides whether there are few groups, and plans their parts. */
+void gs_few_plan(gs_cpu_groups *g);
+gs_status gs_few_begin(gs_cpu_groups *g, gs_group_worker *w);
+/* Computes the cells of n values, whose codes are there, below their slots: slots become parts. */
+void gs_few_cells(const gs_cpu_groups *g, const gs_stream_value *v, const void *values, const uint64_t *codes,
+				  uint64_t *slots, uint32_t n);
+gs_status gs_few_join(gs_cpu_groups *g);
+gs_status gs_few_part(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t unit);
+gs_status gs_few_end(gs_cpu_groups *g, gs_group_list *list);
+
 /* groups.c: begins a worker's work, by its engine. */
 gs_status gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine);
+
+/* Returns how many records of a stream's part there are in one piece. */
+static inline uint32_t
+gs_records_number(const gs_group_worker *w, size_t part, const gs_records *r)
+{
+	return (uint32_t) (r == w->last[part] ? (uint64_t) (w->cursors[part].at - r->words) : r->room);
+}
 
 /* Returns true if a stream's codes have more than 64 bits. */
 static inline bool

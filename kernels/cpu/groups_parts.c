@@ -28,13 +28,16 @@ typedef struct part_job
 static uint64_t
 records_of(const part_job *j, uint32_t stream)
 {
+	size_t part = ((size_t) stream << j->g->part_bits) + j->part;
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < j->g->head.workers; i++)
-		if (j->g->workers[i].cursors != NULL)
-			for (const gs_records *r = j->g->workers[i].cursors[((size_t) stream << j->g->part_bits) + j->part].last;
-				 r != NULL; r = r->next)
-				n += r->n;
+	{
+		const gs_group_worker *w = &j->g->workers[i];
+
+		for (const gs_records *r = w->cursors != NULL ? w->last[part] : NULL; r != NULL; r = r->next)
+			n += gs_records_number(w, part, r);
+	}
 	return n;
 }
 
@@ -46,21 +49,21 @@ for_pieces(part_job *j, uint32_t stream, piece_function call)
 {
 	const uint64_t *words[GS_RECORD_WORDS + 1];
 	uint32_t nwords = j->g->streams[stream].words;
+	size_t part = ((size_t) stream << j->g->part_bits) + j->part;
 
 	for (uint32_t i = 0; i < j->g->head.workers; i++)
 	{
 		const gs_group_worker *w = &j->g->workers[i];
 
-		if (w->cursors == NULL)
-			continue;
-		for (const gs_records *r = w->cursors[((size_t) stream << j->g->part_bits) + j->part].last; r != NULL;
-			 r = r->next)
+		for (const gs_records *r = w->cursors != NULL ? w->last[part] : NULL; r != NULL; r = r->next)
 		{
+			uint32_t n = gs_records_number(w, part, r);
+
 			for (uint32_t k = 0; k < nwords; k++)
 				words[k] = r->words + (size_t) k * r->room;
 			words[nwords] = NULL;
-			GS_TRY(call(j, stream, words, r->n));
-			GS_TRY(gs_work_add(&j->cpu->work, (uint64_t) r->n * (2 + nwords)));
+			GS_TRY(call(j, stream, words, n));
+			GS_TRY(gs_work_add(&j->cpu->work, (uint64_t) n * (2 + nwords)));
 		}
 	}
 	return GS_OK;
@@ -208,30 +211,74 @@ answer_whole(part_job *j, uint32_t stream)
 
 /* ---------------------------------------------------------------- groups */
 
-/* Makes the group of a slot. */
-static void
-make_group(const part_job *j, uint32_t slot, gs_reduced *group)
+void
+gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, uint64_t mixed, uint32_t slot,
+			  gs_reduced *group)
 {
-	const gs_cpu_groups *g = j->g;
 	const gs_packed_keys *keys = &g->head.keys;
-	uint32_t naggregates = g->plan.group->naggregates;
-	uint64_t mixed = j->dense ? (g->slot_bits < 64 ? (uint64_t) j->part << g->slot_bits : 0) | slot : j->keys[slot];
 	uint64_t packed = mixed * g->inverse & g->mask;
 
 	for (uint32_t k = 0; k < keys->n; k++)
 	{
 		group[k] = gs_packed_key_value(&keys->keys[k], packed);
 		if (keys->keys[k].zeros && group[k].count > 0 && group[k].value[0] << 1 == 0)
-			group[k] = gs_tally_answer(g, &j->tally, &g->answers[g->hidden_answer[k]], slot);
+			group[k] = gs_tally_answer(g, tally, &g->answers[g->hidden_answer[k]], slot);
 		group[k].count = group[k].count > 0;
 	}
-	for (uint32_t i = 0; i < naggregates; i++)
+	for (uint32_t i = 0; i < g->plan.group->naggregates; i++)
 	{
 		const gs_answer_plan *a = &g->answers[i];
 
-		group[keys->n + i] = g->streams[a->stream].whole ? j->answers[(size_t) slot * g->nwhole + a->whole]
-														 : gs_tally_answer(g, &j->tally, a, slot);
+		group[keys->n + i] = g->streams[a->stream].whole ? answers[(size_t) slot * g->nwhole + a->whole]
+														 : gs_tally_answer(g, tally, a, slot);
 	}
+}
+
+/* Returns the multiplied key of a slot. */
+static uint64_t
+key_of(const part_job *j, uint32_t slot)
+{
+	if (!j->dense)
+		return j->keys[slot];
+	return (j->g->slot_bits < 64 ? (uint64_t) j->part << j->g->slot_bits : 0) | slot;
+}
+
+/* Of TOP's first order, if it is of a sum or extreme of 64 bits: what the slots have, and the last of the list. */
+typedef struct bar
+{
+	const int64_t *values;
+	const uint32_t *counts;
+	bool descending;
+} bar;
+
+/* Finds what TOP's first order is about. */
+static bar
+find_bar(const part_job *j)
+{
+	const gs_top_step *top = j->w->list.top;
+	const gs_cpu_groups *g = j->g;
+	const gs_answer_plan *a;
+	bar b = {NULL, NULL, false};
+
+	if (top == NULL || top->orders[0].member < g->head.keys.n)
+		return b;
+	a = &g->answers[top->orders[0].member - g->head.keys.n];
+	if (a->tally == GS_NO_TALLY || g->tallies[a->tally].held != GS_I64)
+		return b;
+	return (bar){j->tally.values[a->tally], j->tally.counts[a->stream], top->orders[0].descending != 0};
+}
+
+/* Returns true if a slot's group comes behind the last of a full list.  NULL is left to the list. */
+static bool
+below_bar(const bar *b, const gs_group_list *list, uint32_t slot)
+{
+	const gs_reduced *last;
+
+	if (b->values == NULL || list->n < list->top->limit || b->counts[slot] == 0)
+		return false;
+	last = &list->groups[list->top->orders[0].member];
+	return last->count > 0 && (b->descending ? b->values[slot] < (int64_t) last->value[0]
+											 : b->values[slot] > (int64_t) last->value[0]);
 }
 
 /* Adds the part's groups to the worker's list.  Without keys there is one, even of no rows. */
@@ -241,12 +288,13 @@ add_groups(part_job *j)
 	gs_reduced group[GS_MOST_VALUES];
 	gs_group_list *list = &j->w->list;
 	uint64_t before = list->n;
+	bar b = find_bar(j);
 
 	for (uint32_t i = 0; i < j->nslots; i++)
 	{
-		if (j->tally.counts[0][i] == 0 && j->g->head.keys.n > 0)
+		if ((j->tally.counts[0][i] == 0 && j->g->head.keys.n > 0) || below_bar(&b, list, i))
 			continue;
-		make_group(j, i, group);
+		gs_make_group(j->g, &j->tally, j->answers, key_of(j, i), i, group);
 		GS_TRY(gs_group_list_add(list, group));
 		GS_TRY(gs_work_add(&j->cpu->work, 8 * list->members));
 	}
@@ -265,6 +313,8 @@ gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32
 	size_t answers;
 
 	GS_TRY(gs_group_worker_begin(g, j.w, engine));
+	if (g->few)
+		return gs_few_part(g, j.w, j.cpu, part);
 	GS_TRY(make_slots(&j));
 	GS_TRY(gs_block_reserve(&j.w->work, &j.w->tally, gs_tally_make(g, &j.tally, j.nslots, NULL)));
 	(void) gs_tally_make(g, &j.tally, j.nslots, j.w->tally.data);

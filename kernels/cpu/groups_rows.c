@@ -13,7 +13,8 @@ typedef struct job
 	gs_group_worker *w;
 	gs_rows_block block;
 	uint64_t keys[GS_STEP_ROWS], part[GS_STEP_ROWS];
-	uint64_t *at[GS_STEP_ROWS]; /* where records' keys go */
+	uint32_t slots[GS_STEP_ROWS];
+	uint64_t *at[GS_STEP_ROWS]; /* where records' first words go */
 } job;
 
 /* Returns the plan of a clause. */
@@ -27,7 +28,7 @@ clause_at(const job *j, uint32_t clause)
 
 /* Makes room for records in one piece, at the end of a slab of which later ones take more. */
 static gs_status
-new_records(gs_group_worker *w, const gs_stream *s, gs_cursor *cursor)
+new_records(gs_group_worker *w, const gs_stream *s, size_t part)
 {
 	size_t bytes = (sizeof(gs_records) + (size_t) s->words * s->room * 8 + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 	gs_records *records;
@@ -48,32 +49,33 @@ new_records(gs_group_worker *w, const gs_stream *s, gs_cursor *cursor)
 	records = (gs_records *) w->slab;
 	w->slab += bytes;
 	w->slab_left -= bytes;
-	*records = (gs_records){cursor->last, 0, s->room};
-	cursor->last = records;
-	cursor->at = records->words;
-	cursor->left = s->room;
+	*records = (gs_records){w->last[part], s->room};
+	w->last[part] = records;
+	w->cursors[part] = (gs_cursor){records->words, records->words + s->room};
 	return GS_OK;
 }
 
-/* Finds the places of n records by their keys, and writes these. */
+/* Finds the places of n records by the leading bits of something, and writes their first words. */
 static gs_status
-place_keys(job *j, uint32_t stream, uint32_t n)
+place_first(job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first, uint32_t n)
 {
-	const gs_cpu_groups *g = j->g;
-	const gs_stream *s = &g->streams[stream];
-	gs_cursor *cursors = j->w->cursors + ((size_t) stream << g->part_bits);
-	uint32_t shift = g->slot_bits;
+	const gs_stream *s = &j->g->streams[stream];
+	size_t begin = (size_t) stream << j->g->part_bits;
+	gs_cursor *cursors = j->w->cursors + begin;
 
 	for (uint32_t i = 0; i < n; i++)
 	{
-		gs_cursor *c = &cursors[shift < 64 ? j->keys[i] >> shift : 0];
+		size_t part = shift < 64 ? by[i] >> shift : 0;
+		uint64_t *at = cursors[part].at;
 
-		if (c->left == 0)
-			GS_TRY(new_records(j->w, s, c));
-		c->left--;
-		c->last->n++;
-		j->at[i] = c->at;
-		*c->at++ = j->keys[i];
+		if (at == cursors[part].end)
+		{
+			GS_TRY(new_records(j->w, s, begin + part));
+			at = cursors[part].at;
+		}
+		j->at[i] = at;
+		*at = first[i];
+		cursors[part].at = at + 1;
 	}
 	return GS_OK;
 }
@@ -172,11 +174,10 @@ pack_keys(job *j, const uint64_t *mask, uint32_t n)
 
 /* ---------------------------------------------------------------- values */
 
-/* Writes the codes of values that are needed all at once.  Returns false if a value is outside of its range. */
+/* Computes the codes of values that are needed all at once.  Returns false if a value is outside of its range. */
 static bool
-place_codes(job *j, const gs_stream *s, const gs_stream_value *v, const void *values, uint32_t n)
+codes_of(const job *j, const gs_stream_value *v, const void *values, uint32_t n, uint64_t *codes)
 {
-	uint64_t codes[2 * GS_STEP_ROWS];
 	bool good = true;
 
 	if (v->type == GS_F64)
@@ -196,15 +197,40 @@ place_codes(job *j, const gs_stream *s, const gs_stream_value *v, const void *va
 			if (v->words == 2)
 				codes[2 * i + 1] = (uint64_t) (x >> 64);
 		}
-	for (uint32_t k = 0; k < v->words; k++)
-		place_word(j, s, v->word + k, codes + k, v->words, n);
 	return good;
 }
 
-/* Computes the values of an expression for n rows, and writes them. */
+/* Writes the codes of values that are needed all at once: bits of a bitmap, or records. */
 static gs_status
-place_value(job *j, const gs_stream *s, const gs_stream_value *v, const uint64_t *mask, uint32_t n)
+place_codes(job *j, uint32_t stream, const gs_stream_value *v, const void *values, uint32_t n)
 {
+	const gs_stream *s = &j->g->streams[stream];
+	uint64_t codes[2 * GS_STEP_ROWS], *bitmap = j->w->bitmaps[stream];
+
+	if (!codes_of(j, v, values, n, codes))
+		return GS_INVALID;
+	if (s->bits)
+	{
+		for (uint32_t i = 0; i < n; i++)
+			bitmap[j->keys[i] * s->bit_words + codes[i] / 64] |= (uint64_t) 1 << codes[i] % 64;
+		return GS_OK;
+	}
+	if (j->g->few)
+	{
+		gs_few_cells(j->g, v, values, codes, j->keys, n);
+		return place_first(j, stream, j->keys, 0, codes, n);
+	}
+	for (uint32_t k = 0; k < v->words; k++)
+		place_word(j, s, v->word + k, codes + k, v->words, n);
+	return GS_OK;
+}
+
+/* Computes the values of an expression for n rows, and adds or writes them. */
+static gs_status
+place_value(job *j, uint32_t stream, uint32_t value, const uint64_t *mask, uint32_t n)
+{
+	const gs_stream *s = &j->g->streams[stream];
+	const gs_stream_value *v = &j->g->values[value];
 	const void *at[GS_STEPS_MAX_COLUMNS];
 	gs_values_of_block values;
 
@@ -212,7 +238,12 @@ place_value(job *j, const gs_stream *s, const gs_stream_value *v, const uint64_t
 	if (!gs_steps_values(&j->w->plan, v->expression, at, n, &values))
 		return GS_OVERFLOW;
 	if (s->whole)
-		return place_codes(j, s, v, values.values, n) ? GS_OK : GS_INVALID;
+		return place_codes(j, stream, v, values.values, n);
+	if (j->g->few)
+		return gs_tally_value(j->g, &j->w->few, value, j->slots, values.values, (const uint64_t *) values.values + 1,
+							  v->words, n)
+				   ? GS_OK
+				   : GS_OVERFLOW;
 	for (uint32_t k = 0; k < v->words; k++)
 		place_word(j, s, v->word + k, (const uint64_t *) values.values + k, v->words, n);
 	return GS_OK;
@@ -261,9 +292,16 @@ add_stream(job *j, uint32_t stream)
 		return GS_OK;
 	if (!pack_keys(j, mask, n))
 		return GS_INVALID;
-	GS_TRY(place_keys(j, stream, n));
+	if (!j->g->few)
+		GS_TRY(place_first(j, stream, j->keys, j->g->slot_bits, j->keys, n));
+	else if (!s->whole)
+	{
+		for (uint32_t i = 0; i < n; i++)
+			j->slots[i] = (uint32_t) j->keys[i];
+		gs_tally_count(&j->w->few, stream, j->slots, n);
+	}
 	for (uint32_t v = s->first; v != GS_NO_VALUE; v = j->g->values[v].next)
-		GS_TRY(place_value(j, s, &j->g->values[v], mask, n));
+		GS_TRY(place_value(j, stream, v, mask, n));
 	return GS_OK;
 }
 

@@ -69,7 +69,8 @@ wide_at(const uint64_t *low, const uint64_t *high, uint32_t i)
 
 /* Adds values to sums.  Returns false if one leaves 128 bits. */
 static bool
-add_sums(const gs_tally_plan *t, void *sums, const uint32_t *slots, const uint64_t *x, const uint64_t *high, uint32_t n)
+add_sums(const gs_tally_plan *t, void *sums, const uint32_t *slots, const uint64_t *x, const uint64_t *high,
+		 uint32_t step, uint32_t n)
 {
 	bool bad = false;
 
@@ -83,7 +84,7 @@ add_sums(const gs_tally_plan *t, void *sums, const uint32_t *slots, const uint64
 		EACH({
 			gs_wide *sum = (gs_wide *) sums + slots[i];
 
-			bad |= __builtin_add_overflow(*sum, wide_at(x, high, i), sum);
+			bad |= __builtin_add_overflow(*sum, wide_at(x, high, i * step), sum);
 		})
 	return !bad;
 }
@@ -107,14 +108,14 @@ add_sums(const gs_tally_plan *t, void *sums, const uint32_t *slots, const uint64
 
 static void
 add_extremes(const gs_tally_plan *t, void *extremes, const uint32_t *slots, const uint64_t *x, const uint64_t *high,
-			 uint32_t n)
+			 uint32_t step, uint32_t n)
 {
 	if (t->held == GS_U64)
 		EXTREME(uint64_t, gs_float_order64(x[i], false));
 	else if (t->held == GS_I64)
 		EXTREME(int64_t, (int64_t) x[i]);
 	else
-		EXTREME(gs_wide, wide_at(x, high, i));
+		EXTREME(gs_wide, wide_at(x, high, i * step));
 }
 
 /* Notes the signs of zeros. */
@@ -124,30 +125,96 @@ add_zeros(uint8_t *zeros, const uint32_t *slots, const uint64_t *x, uint32_t n)
 	EACH(zeros[slots[i]] |= (uint8_t) ((x[i] == 0) | (x[i] == (uint64_t) 1 << 63) << 1);)
 }
 
+void
+gs_tally_count(gs_tally *tally, uint32_t stream, const uint32_t *slots, uint32_t n)
+{
+	uint32_t *counts = tally->counts[stream];
+
+	EACH(counts[slots[i]]++;)
+}
+
+bool
+gs_tally_value(const gs_cpu_groups *g, gs_tally *tally, uint32_t value, const uint32_t *slots, const uint64_t *x,
+			   const uint64_t *high, uint32_t step, uint32_t n)
+{
+	bool good = true;
+
+	for (uint32_t k = 0; k < g->ntallies; k++)
+	{
+		const gs_tally_plan *t = &g->tallies[k];
+
+		if (t->value != value)
+			continue;
+		if (t->operation == GS_SUM)
+			good &= add_sums(t, tally->values[k], slots, x, high, step, n);
+		else
+			add_extremes(t, tally->values[k], slots, x, high, step, n);
+		if (t->zeros)
+			add_zeros(tally->zeros[k], slots, x, n);
+	}
+	return good;
+}
+
 bool
 gs_tally_add(const gs_cpu_groups *g, gs_tally *tally, uint32_t stream, const uint32_t *slots,
 			 const uint64_t *const *words, uint32_t n)
 {
-	uint32_t *counts = tally->counts[stream];
 	bool good = true;
 
-	EACH(counts[slots[i]]++;)
-	for (uint32_t k = 0; k < g->ntallies; k++)
-	{
-		const gs_tally_plan *t = &g->tallies[k];
-		const uint64_t *x, *high;
+	gs_tally_count(tally, stream, slots, n);
+	for (uint32_t v = g->streams[stream].first; v != GS_NO_VALUE; v = g->values[v].next)
+		good &= gs_tally_value(g, tally, v, slots, words[g->values[v].word], words[g->values[v].word + 1], 1, n);
+	return good;
+}
 
-		if (t->stream != stream)
-			continue;
-		x = words[g->values[t->value].word];
-		high = words[g->values[t->value].word + 1];
-		if (t->operation == GS_SUM)
-			good &= add_sums(t, tally->values[k], slots, x, high, n);
-		else
-			add_extremes(t, tally->values[k], slots, x, high, n);
-		if (t->zeros)
-			add_zeros(tally->zeros[k], slots, x, n);
+/* Adds what is held of a slot elsewhere. */
+static bool
+join_held(const gs_tally_plan *t, void *into, const void *from, uint32_t slot)
+{
+	bool least = t->operation == GS_MIN;
+
+	if (t->held == GS_F64)
+		((double *) into)[slot] += ((const double *) from)[slot];
+	else if (t->held == GS_I64 && t->operation == GS_SUM)
+		((uint64_t *) into)[slot] += ((const uint64_t *) from)[slot];
+	else if (t->held == GS_I64)
+	{
+		int64_t a = ((int64_t *) into)[slot], b = ((const int64_t *) from)[slot];
+
+		((int64_t *) into)[slot] = (least ? b < a : b > a) ? b : a;
 	}
+	else if (t->held == GS_U64)
+	{
+		uint64_t a = ((uint64_t *) into)[slot], b = ((const uint64_t *) from)[slot];
+
+		((uint64_t *) into)[slot] = (least ? b < a : b > a) ? b : a;
+	}
+	else
+	{
+		gs_wide *a = (gs_wide *) into + slot, b = ((const gs_wide *) from)[slot];
+
+		if (t->operation == GS_SUM)
+			return !__builtin_add_overflow(*a, b, a);
+		*a = (least ? b < *a : b > *a) ? b : *a;
+	}
+	return true;
+}
+
+bool
+gs_tally_join(const gs_cpu_groups *g, gs_tally *into, const gs_tally *from)
+{
+	bool good = true;
+
+	for (uint32_t i = 0; i < g->nstreams; i++)
+		for (uint32_t s = 0; s < into->slots && into->counts[i] != NULL; s++)
+			into->counts[i][s] += from->counts[i][s];
+	for (uint32_t k = 0; k < g->ntallies; k++)
+		for (uint32_t s = 0; s < into->slots; s++)
+		{
+			good &= join_held(&g->tallies[k], into->values[k], from->values[k], s);
+			if (g->tallies[k].zeros)
+				into->zeros[k][s] |= from->zeros[k][s];
+		}
 	return good;
 }
 

@@ -26,8 +26,8 @@ code_at(const codes *c, uint64_t i, bool wide, bool real)
 	return real && code == PLUS_ZERO - 1 ? PLUS_ZERO : code;
 }
 
-/* Finds the number of different codes, and the first of the most frequent ones. */
-static inline __attribute__((always_inline)) void
+/* Finds the number of different codes, and the first of the most frequent ones.  Returns how many of those there are. */
+static inline __attribute__((always_inline)) uint64_t
 find_runs(const codes *c, bool wide, bool real, uint64_t *runs, uint64_t *mode)
 {
 	uint64_t begin = 0, longest = 0;
@@ -45,6 +45,7 @@ find_runs(const codes *c, bool wide, bool real, uint64_t *runs, uint64_t *mode)
 		}
 		begin = i;
 	}
+	return longest;
 }
 
 /* Returns where the first of codes that are not less than one is. */
@@ -155,9 +156,9 @@ sort_wide(gs_work *work, gs_unsigned_wide *x, uint64_t n)
 	return GS_OK;
 }
 
-/* Sorts codes; *values becomes where they are. */
-static gs_status
-sort_codes(gs_group_worker *w, const gs_cpu_engine *cpu, const gs_stream_value *v, void **values, uint64_t n)
+gs_status
+gs_sort_codes(gs_group_worker *w, const gs_cpu_engine *cpu, const gs_stream_value *v, void **values,
+			  uint64_t n)
 {
 	gs_sorter sorter = {.work = (gs_work *) &cpu->work, .tuning = &cpu->tuning};
 	uint64_t *other;
@@ -183,7 +184,7 @@ gs_whole_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine 
 	uint64_t runs = 0, mode = 0;
 
 	if (n > 1)
-		GS_TRY(sort_codes(w, cpu, v, &values, n));
+		GS_TRY(gs_sort_codes(w, cpu, v, &values, n));
 	c.values = values;
 	if (c.wide)
 		find_runs(&c, true, false, &runs, &mode);
@@ -194,5 +195,58 @@ gs_whole_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine 
 	for (uint32_t i = 0; i < g->nanswers; i++)
 		if (g->answers[i].stream == stream)
 			answers[g->answers[i].whole] = answer(&g->answers[i], v, &c, runs, mode);
+	return gs_work_add((gs_work *) &cpu->work, n);
+}
+
+/* Returns true if a value that an answer asks for is among n that follow some of all. */
+static bool
+asked(const gs_answer_plan *a, uint64_t n, uint64_t before, uint64_t all)
+{
+	uint64_t rank;
+
+	if (a->operation == GS_DISTINCT || a->operation == GS_MODE)
+		return n > 0;
+	rank = rank_of(a, all);
+	return rank >= before && rank - before < n;
+}
+
+bool
+gs_cell_asked(const gs_cpu_groups *g, uint32_t stream, uint64_t n, uint64_t before, uint64_t all)
+{
+	for (uint32_t i = 0; i < g->nanswers; i++)
+		if (g->answers[i].stream == stream && asked(&g->answers[i], n, before, all))
+			return true;
+	return false;
+}
+
+gs_status
+gs_cell_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *cpu, uint32_t stream, void *values,
+			   uint64_t n, uint64_t before, uint64_t all, gs_reduced *answers, gs_reduced *mode)
+{
+	const gs_stream_value *v = &g->values[g->streams[stream].first];
+	codes c = {values, n, false, v->type == GS_F64};
+	uint64_t runs, first = 0, longest;
+
+	if (n > 1)
+		GS_TRY(gs_sort_codes(w, cpu, v, &values, n));
+	c.values = values;
+	longest = c.real ? find_runs(&c, false, true, &runs, &first) : find_runs(&c, false, false, &runs, &first);
+	*mode = value_at(v, &c, first);
+	mode->count = longest;
+	for (uint32_t i = 0; i < g->nanswers; i++)
+	{
+		const gs_answer_plan *a = &g->answers[i];
+		gs_reduced *to = &answers[a->whole];
+
+		if (a->stream != stream || a->operation == GS_MODE || !asked(a, n, before, all))
+			continue;
+		if (a->operation == GS_DISTINCT)
+			(void) __atomic_add_fetch(&to->count, runs, __ATOMIC_RELAXED);
+		else
+		{
+			*to = value_at(v, &c, rank_of(a, all) - before);
+			to->count = all;
+		}
+	}
 	return gs_work_add((gs_work *) &cpu->work, n);
 }

@@ -5,6 +5,9 @@
 
 #include "steps_reference.h"
 
+#include "kernels/common/steps_row.h"
+#include "kernels/gs_groups.h"
+
 static const gs_type types[3] = {GS_I32, GS_F64, GS_U128};
 
 /* A list with all that there can be. */
