@@ -35,6 +35,28 @@ explain_expressions(GpuColumnsState *node, const char *label, List *list, bool a
 		ExplainPropertyList(label, texts, es);
 }
 
+/* Prints how many groups LIMIT and OFFSET want, as a number if that is known. */
+static void
+explain_top(GpuColumnsState *node, List *ancestors, ExplainState *es)
+{
+	int64		wanted = 0;
+	ListCell   *lc;
+
+	foreach(lc, node->parts.limits)
+	{
+		const Const *limit = lfirst(lc);
+
+		if (!IsA(limit, Const) || limit->constisnull)
+		{
+			explain_expressions(node, "Top", node->parts.limits, false, ancestors, es);
+			return;
+		}
+		wanted += DatumGetInt64(limit->constvalue);
+	}
+	if (node->parts.limits != NIL)
+		ExplainPropertyInteger("Top", NULL, wanted, es);
+}
+
 /* Prints where pages came from, on average per scan, in a text as one line. */
 static void
 explain_pages(const GpuColumnsState *node, ExplainState *es)
@@ -92,7 +114,7 @@ columns_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	explain_expressions(node, "Column Filter", node->parts.conditions, true, ancestors, es);
 	explain_expressions(node, "Group Key", node->parts.keys, false, ancestors, es);
 	explain_expressions(node, "Group Filter", node->parts.having, true, ancestors, es);
-	explain_expressions(node, "Top", node->parts.limits, false, ancestors, es);
+	explain_top(node, ancestors, es);
 	if (!es->analyze)
 		return;
 	if (node->scans > 0)
