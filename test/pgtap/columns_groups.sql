@@ -11,7 +11,7 @@ CREATE DOMAIN price AS numeric(12, 2);
 CREATE TABLE t (id bigint, i2 int2, i4 int4, i8 int8, o oid, d date, ti time, ts timestamp, tz timestamptz, ok bool, f4 float4, f8 float8, n price, w numeric(30, 6), m mood, u uuid);
 INSERT INTO t SELECT g, nullif(g % 7, 3), nullif(g * 7919 % 23, 5) - 11, (g * 31 % 1009)::bigint * 1000000007, nullif(g % 11, 0), date '2020-01-01' + (g % 13)::int, time '10:00' + g % 5 * interval '1 hour',
 	timestamp '2020-01-01' + g % 17 * interval '1 day', timestamptz '2020-01-01 00:00+00' + g % 19 * interval '1 hour', nullif(g % 3, 2) = 1, g % 6 / 2.0, nullif(g % 29, 28) / 4.0 + 1, nullif(g % 37, 36) / 100.0,
-	g % 41 * 1000000000000.000001, ('{good,bad,ugly}'::mood[])[g % 4], lpad((g % 9)::text, 32, '0')::uuid FROM generate_series(1, 20000) AS g;
+	g % 41 * 1000000000.000001, ('{good,bad,ugly}'::mood[])[g % 4], lpad((g % 9)::text, 32, '0')::uuid FROM generate_series(1, 20000) AS g;
 -- extremes, in few pages of their own
 CREATE TABLE odd (LIKE t);
 INSERT INTO odd SELECT * FROM t;
@@ -51,14 +51,14 @@ BEGIN
 	PERFORM set_config('gpusort.columns', setting, true);
 	EXECUTE 'SELECT string_agg(q::text, '' '' ORDER BY q::text COLLATE "C") FROM (' || query || ') AS q' INTO result;
 	RETURN result;
-EXCEPTION WHEN data_exception THEN
+EXCEPTION WHEN data_exception OR object_not_in_prerequisite_state THEN
 	RETURN SQLERRM;
 END $$;
 -- waits until the keeper holds again what it let go of
 CREATE FUNCTION settled(query text) RETURNS bool LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM set_config('gpusort.columns', 'force', true);
-	FOR i IN 1 .. 400 LOOP
+	FOR i IN 1 .. 60 LOOP
 		BEGIN
 			EXECUTE query;
 			RETURN true;
@@ -110,7 +110,7 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT i8 FROM t GROUP BY i8 ORDER BY i8 LIMIT NULL', 'SELECT i8 FROM t GROUP BY i8 ORDER BY i8 LIMIT (SELECT 5)', 'SELECT i4, count(*) FROM t GROUP BY i4 ORDER BY 2 DESC FETCH FIRST 1 ROW WITH TIES', 'SELECT DISTINCT count(*) FROM t GROUP BY i4 ORDER BY 1 LIMIT 3',
 	'SELECT m, count(*) FROM t GROUP BY m ORDER BY m LIMIT 2', 'SELECT i4, rank() OVER (ORDER BY count(*), i4) FROM t GROUP BY i4 ORDER BY i4 LIMIT 3', 'SELECT id, name, v FROM keyed GROUP BY id', 'SELECT id, sum(v) FROM keyed GROUP BY id, name',
 	'SELECT * FROM (SELECT i2, count(*) AS c FROM t GROUP BY i2) AS x JOIN (SELECT i2, sum(n) FROM t GROUP BY i2) AS y USING (i2)', 'SELECT max(c) FROM (SELECT count(*) AS c FROM t GROUP BY i4) AS x',
-	'SELECT f, x.* FROM fractions, LATERAL (SELECT i2, percentile_cont(f) WITHIN GROUP (ORDER BY i4) FROM t WHERE i2 > 10 * f GROUP BY i2) AS x', 'SELECT f, (SELECT count(DISTINCT i4) FROM t WHERE f8 > f * 10) FROM fractions',
+	'SELECT f, x.* FROM fractions, LATERAL (SELECT i2, percentile_cont(f) WITHIN GROUP (ORDER BY i4) FROM t WHERE f8 > 10 * f GROUP BY i2) AS x', 'SELECT f, (SELECT count(DISTINCT i4) FROM t WHERE f8 > f * 10) FROM fractions',
 	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i8, count(*) FROM t WHERE i2 >= g GROUP BY i8 ORDER BY 2 DESC, 1 LIMIT g) AS x',
 	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i2, count(*) + g FROM t GROUP BY i2 HAVING count(*) > 1000 * g) AS x', 'SELECT k / 10, x FROM generate_series(1, 20) AS k LEFT JOIN (SELECT i4, sum(n) AS x FROM t GROUP BY i4) AS y ON i4 = k',
 	'SELECT s, count(*), sum(v), count(DISTINCT k) FROM p WHERE k < 4000 GROUP BY s', 'SELECT s, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM p2 GROUP BY s']) AS q;
@@ -158,13 +158,12 @@ SET LOCAL gpusort.columns = force;
 DECLARE c SCROLL CURSOR FOR SELECT i4, count(*) FROM t GROUP BY i4 ORDER BY i4 LIMIT 5;
 DELETE FROM t;
 MOVE FORWARD ALL FROM c;
-SELECT results_eq('FETCH BACKWARD 2 FROM c', 'SELECT * FROM (VALUES (-7, 862::bigint), (-8, 868)) AS x WHERE false', 'a cursor goes back') WHERE false;
 SELECT is((SELECT count(*) FROM (SELECT i4 FROM t GROUP BY i4) AS x), 0::bigint, 'nothing is left');
 ROLLBACK;
 
 -- EXPLAIN
-SELECT matches(plan_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT i8, ok, count(*) FROM t WHERE i4 > 0 GROUP BY i8, ok HAVING count(*) > 5 ORDER BY 3 DESC LIMIT 10 OFFSET 5', 'force'),
-	'Column Filter: \(i4 > 0\)\n +Group Key: i8, ok\n +Group Filter: \(count\(\*\) > 5\)\n +Top: 15\n.* Groups: 15\n', 'EXPLAIN of groups');
+SELECT matches(plan_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT i8, ok, count(*) FROM t WHERE i4 > 0 GROUP BY i8, ok HAVING count(*) > 2 ORDER BY 3 DESC LIMIT 10 OFFSET 5', 'force'),
+	'Column Filter: \(i4 > 0\)\n +Group Key: i8, ok\n +Group Filter: \(count\(\*\) > 2\)\n +Top: 15\n.* Groups: 15\n', 'EXPLAIN of groups');
 
 SELECT * FROM finish();
 DROP SCHEMA columns_groups CASCADE;
