@@ -1,9 +1,9 @@
 # Builds the benches of the engine alone: make -f bench/engine.mk; then bench/engine, bench/engine -t, or bench/jobs cpu.
-# make -f bench/engine.mk bench/jobs-gpu, with nvcc, builds the one of the jobs for a GPU: bench/jobs-gpu gpu.
+# make -f bench/engine.mk bench/jobs-gpu bench/groups-gpu, with nvcc, builds those of jobs and groups for a GPU: bench/jobs-gpu gpu.
 CC = gcc
 CFLAGS = -O3 -g
 
-all: bench/engine bench/jobs
+all: bench/engine bench/jobs bench/groups
 
 include kernels/kernels.mk
 
@@ -13,6 +13,11 @@ bench/engine: bench/engine.c bench/workloads.h $(KERNEL_SOURCES) $(KERNEL_HEADER
 bench/jobs: bench/jobs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
 
+bench/groups: bench/groups.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
+	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
+
 include kernels/cuda/cuda.mk
+bench/groups-gpu: bench/groups.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
+	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -DWITH_CUDA -I$(CUDA_HOME)/include $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@
 bench/jobs-gpu: bench/jobs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -DWITH_CUDA $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@

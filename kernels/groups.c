@@ -123,42 +123,7 @@ gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range 
 	return GS_OK;
 }
 
-/* Returns the double of an order: the inverse of gs_float_order64. */
-static gs_scalar
-real_of_order(uint64_t order)
-{
-	gs_scalar v = {0, gs_bits_real(order >> 63 ? order ^ (uint64_t) 1 << 63 : ~order)};
-
-	return v;
-}
-
-gs_reduced
-gs_packed_key_value(const gs_packed_key *key, uint64_t packed)
-{
-	const uint64_t part = key->bits == 0 ? 0 : packed >> key->shift & gs_mask(key->bits);
-	const gs_wide code = (gs_wide) ((gs_unsigned_wide) key->low + part);
-	gs_scalar v = {code, 0};
-	uint64_t order;
-
-	if (key->nulls && part == key->null_code)
-		return gs_reduced_none();
-	if (!gs_type_is_float(key->type))
-		return gs_reduced_one(GS_MIN, gs_number_of(key->type), v);
-	order = (uint64_t) code << key->drop;
-	if (order >> 63 == 0)
-		order |= gs_mask(key->drop);
-	return gs_reduced_one(GS_MIN, GS_NUMBER_F64, real_of_order(order));
-}
-
 /* ---------------------------------------------------------------- HAVING and TOP */
-
-/* What a member is for tests and orders. */
-enum
-{
-	MEMBER_INTEGER,
-	MEMBER_REAL,
-	MEMBER_COUNT /* its count */
-};
 
 void
 gs_group_list_init(gs_group_list *list, const gs_steps *steps, const gs_host *host)
@@ -168,51 +133,14 @@ gs_group_list_init(gs_group_list *list, const gs_steps *steps, const gs_host *ho
 	*list = (gs_group_list){.steps = steps, .host = *host, .members = group->nkeys + group->naggregates};
 	list->having = (const gs_filter_step *) gs_steps_after_group(steps, GS_STEP_HAVING);
 	list->top = (const gs_top_step *) gs_steps_after_group(steps, GS_STEP_TOP);
-	for (uint32_t m = 0; m < list->members; m++)
-		if (m >= group->nkeys && gs_aggregate_counts(&group->aggregates[m - group->nkeys]))
-			list->kinds[m] = MEMBER_COUNT;
-		else
-			list->kinds[m] = gs_member_number(steps, m) == GS_NUMBER_F64 ? MEMBER_REAL : MEMBER_INTEGER;
-}
-
-/* Returns true if a member is NULL; a count never is. */
-static bool
-member_null(const gs_group_list *list, const gs_reduced *group, uint32_t m)
-{
-	return list->kinds[m] != MEMBER_COUNT && group[m].count == 0;
-}
-
-/* Returns a member's code (gs_scalar_code). */
-static gs_wide
-member_code(const gs_group_list *list, const gs_reduced *group, uint32_t m)
-{
-	if (list->kinds[m] == MEMBER_COUNT)
-		return (gs_wide) group[m].count;
-	if (list->kinds[m] == MEMBER_REAL)
-		return (gs_wide) gs_float_order64(group[m].value[0], true);
-	return gs_wide_of(group[m].value[0], group[m].value[1]);
-}
-
-/* Returns true if a group passes a term of HAVING. */
-static bool
-term_passes(const gs_group_list *list, const gs_term *term, const gs_reduced *group)
-{
-	const bool null = member_null(list, group, term->column);
-
-	if (null || term->test >= GS_TEST_IS_NULL)
-		return term->test == (null ? GS_TEST_IS_NULL : GS_TEST_NOT_NULL);
-	return gs_code_passes(list->steps, term, member_code(list, group, term->column),
-						  list->kinds[term->column] == MEMBER_REAL);
+	gs_member_kinds(steps, list->kinds);
 }
 
 /* Returns true if a group passes HAVING. */
 static bool
 passes(const gs_group_list *list, const gs_reduced *group)
 {
-	for (uint32_t t = 0; list->having != NULL && t < list->having->nterms; t++)
-		if (!term_passes(list, &list->having->terms[t], group))
-			return false;
-	return true;
+	return gs_having_passes(list->steps, list->having, list->kinds, group);
 }
 
 /* Returns true if a group comes before another one in TOP's order. */
@@ -222,15 +150,16 @@ before(const gs_group_list *list, const gs_reduced *a, const gs_reduced *b)
 	for (uint32_t i = 0; i < list->top->norders; i++)
 	{
 		const gs_top_order *o = &list->top->orders[i];
-		const bool a_null = member_null(list, a, o->member), b_null = member_null(list, b, o->member);
+		const uint8_t kind = list->kinds[o->member];
+		const bool a_null = gs_member_null(kind, &a[o->member]), b_null = gs_member_null(kind, &b[o->member]);
 		gs_wide x, y;
 
 		if (a_null != b_null)
 			return a_null == (o->nulls_first != 0);
 		if (a_null)
 			continue;
-		x = member_code(list, a, o->member);
-		y = member_code(list, b, o->member);
+		x = gs_member_code(kind, &a[o->member]);
+		y = gs_member_code(kind, &b[o->member]);
 		if (x != y)
 			return (x < y) != (o->descending != 0);
 	}

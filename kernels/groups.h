@@ -38,8 +38,93 @@ typedef struct gs_packed_keys
 /* Plans the packed key.  GS_TOO_BIG: it has more than GS_GROUPS_KEY_BITS.  GS_INVALID: a range of no such type. */
 gs_status gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges);
 
+/* Returns the double of an order: the inverse of gs_float_order64. */
+GS_BOTH double
+gs_real_of_order(uint64_t order)
+{
+	return gs_bits_real(order >> 63 ? order ^ (uint64_t) 1 << 63 : ~order);
+}
+
 /* Returns a key's value; that of a zero is +0. */
-gs_reduced gs_packed_key_value(const gs_packed_key *key, uint64_t packed);
+GS_BOTH gs_reduced
+gs_packed_key_value(const gs_packed_key *key, uint64_t packed)
+{
+	const uint64_t part = key->bits == 0 ? 0 : packed >> key->shift & gs_mask(key->bits);
+	gs_scalar v;
+	uint64_t order;
+
+	if (key->nulls && part == key->null_code)
+		return gs_reduced_none();
+	v.integer = (gs_wide) ((gs_unsigned_wide) key->low + part);
+	v.real = 0;
+	if (!gs_type_is_float(key->type))
+		return gs_reduced_one(GS_MIN, gs_number_of(key->type), v);
+	order = (uint64_t) v.integer << key->drop;
+	if (order >> 63 == 0)
+		order |= gs_mask(key->drop);
+	v.real = gs_real_of_order(order);
+	return gs_reduced_one(GS_MIN, GS_NUMBER_F64, v);
+}
+
+/* What a member of groups is for tests and orders. */
+typedef enum gs_member_kind
+{
+	GS_MEMBER_INTEGER,
+	GS_MEMBER_REAL,
+	GS_MEMBER_COUNT /* its count */
+} gs_member_kind;
+
+/* Returns what each member of a list's groups is. */
+GS_BOTH void
+gs_member_kinds(const gs_steps *steps, uint8_t *kinds)
+{
+	const gs_group_step *group = gs_steps_group(steps);
+
+	for (uint32_t m = 0; m < group->nkeys + group->naggregates; m++)
+		if (m >= group->nkeys && gs_aggregate_counts(&group->aggregates[m - group->nkeys]))
+			kinds[m] = GS_MEMBER_COUNT;
+		else
+			kinds[m] = gs_member_number(steps, m) == GS_NUMBER_F64 ? GS_MEMBER_REAL : GS_MEMBER_INTEGER;
+}
+
+/* Returns true if a member is NULL; a count never is. */
+GS_BOTH bool
+gs_member_null(uint8_t kind, const gs_reduced *member)
+{
+	return kind != GS_MEMBER_COUNT && member->count == 0;
+}
+
+/* Returns a member's code (gs_scalar_code). */
+GS_BOTH gs_wide
+gs_member_code(uint8_t kind, const gs_reduced *member)
+{
+	if (kind == GS_MEMBER_COUNT)
+		return (gs_wide) member->count;
+	if (kind == GS_MEMBER_REAL)
+		return (gs_wide) gs_float_order64(member->value[0], true);
+	return gs_wide_of(member->value[0], member->value[1]);
+}
+
+/* Returns true if a group passes every term of HAVING, which may be NULL. */
+GS_BOTH bool
+gs_having_passes(const gs_steps *steps, const gs_filter_step *having, const uint8_t *kinds, const gs_reduced *group)
+{
+	for (uint32_t t = 0; having != NULL && t < having->nterms; t++)
+	{
+		const gs_term *term = &having->terms[t];
+		const uint8_t kind = kinds[term->column];
+		const bool null = gs_member_null(kind, &group[term->column]);
+
+		if (null || term->test >= GS_TEST_IS_NULL)
+		{
+			if (term->test != (uint32_t) (null ? GS_TEST_IS_NULL : GS_TEST_NOT_NULL))
+				return false;
+		}
+		else if (!gs_code_passes(steps, term, gs_member_code(kind, &group[term->column]), kind == GS_MEMBER_REAL))
+			return false;
+	}
+	return true;
+}
 
 /* Groups that pass HAVING; with TOP, the first of them. */
 typedef struct gs_group_list

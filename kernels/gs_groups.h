@@ -35,7 +35,7 @@ typedef struct gs_groups gs_groups;
 
 /*
  * rows: at most so many will come.  The list and the ranges are read until the end.  GS_TOO_BIG: keys that do not fit
- * GS_GROUPS_KEY_BITS together.
+ * GS_GROUPS_KEY_BITS together; on a device also values of a gs_aggregation whose range has more than 64 bits.
  */
 gs_status gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges, uint64_t rows,
 						 uint32_t workers, gs_groups **groups);

@@ -173,6 +173,7 @@ static const gs_engine_ops cuda_ops = [] {
 	ops.scan = &gs_cuda_scan_ops;
 	ops.rows = &gs_cuda_row_ops;
 	ops.sort = &gs_cuda_sort_family;
+	ops.groups = &gs_cuda_group_ops;
 	gs_cuda_sort_ops(&ops);
 	return ops;
 }();

@@ -33,6 +33,7 @@ struct gs_cuda_engine
 	u32 stall;
 	u64 patience;
 	u32 force_stages, force_blocks; /* overrides of the benchmark; 0: as tuned */
+	u32 force_groups;				/* base/sort_testing.h */
 	int nkernels;
 	gs_cuda_kernel kernels[GS_KERNELS];
 	void *sort; /* state of the sort family: radix/sort_state.cuh */
@@ -40,6 +41,7 @@ struct gs_cuda_engine
 
 extern const gs_scan_ops gs_cuda_scan_ops;
 extern const struct gs_row_ops gs_cuda_row_ops;
+extern const struct gs_group_ops gs_cuda_group_ops;
 extern const gs_sort_ops gs_cuda_sort_family;
 void gs_cuda_sort_ops(gs_engine_ops *ops);
 void gs_sort_close(struct gs_cuda_engine *e);

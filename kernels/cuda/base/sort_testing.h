@@ -1,5 +1,5 @@
 /*
- * sort_testing.h: overrides the CUDA engine's choice of sorts, for tests and benchmarks.
+ * sort_testing.h: overrides the CUDA engine's choice of sorts and of ways to groups, for tests and benchmarks.
  */
 #ifndef GS_CUDA_BASE_SORT_TESTING_H
 #define GS_CUDA_BASE_SORT_TESTING_H
@@ -16,6 +16,17 @@ extern "C" {
  * (order/buckets.cu, arrays/keys_buckets.cu).
  */
 void gs_cuda_sort_force(gs_engine *engine, uint32_t small, uint32_t buckets);
+
+/* Ways of rows to groups (scan/groups.cu), each taken where it is possible. */
+typedef enum gs_cuda_groups_way
+{
+	GS_CUDA_GROUPS_CHOSEN,
+	GS_CUDA_GROUPS_SHARED,
+	GS_CUDA_GROUPS_DENSE,
+	GS_CUDA_GROUPS_SORTED
+} gs_cuda_groups_way;
+
+void gs_cuda_groups_force(gs_engine *engine, gs_cuda_groups_way way);
 
 #ifdef __cplusplus
 }

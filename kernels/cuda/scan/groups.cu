@@ -1,0 +1,577 @@
+/*
+ * groups.cu: lists of steps with groups (gs_groups.h) on a device.
+ *
+ * Rows become groups in one of three ways.  Shared: slots are packed keys, in tables of the blocks.  Dense: likewise,
+ * in one table in device memory.  Sorted: row numbers are sorted by key.  Aggregates that need all values are found in
+ * pairs of key and value, sorted for each different expression.  HAVING and TOP are the host's; of many groups the
+ * device first selects those that may be among the first.
+ */
+#include "groups.cuh"
+#include "../base/sort_testing.h"
+
+#include <cstring>
+
+#define DENSE_BYTES	 ((u64) 24 << 20) /* of a table that the cache holds */
+#define DENSE_BITS	 26u
+#define MOST_BLOCKS	 24
+#define PIECE_BYTES	 ((u64) 16 << 20) /* groups that are copied to the host at a time */
+#define FEW_BYTES	 ((u64) 1 << 20)  /* groups of which the device selects none */
+
+/* Aggregates over the values of one expression, by the same FILTER clause. */
+struct value_set
+{
+	u64 aggregates;
+	gs_sort_plan plan;
+	bool runs;
+};
+
+struct cuda_groups
+{
+	gs_groups head;
+	gs_cuda_engine *e;
+	gs_lists lists;
+	gs_device_lists device;
+	value_set sets[GS_STEPS_MAX_AGGREGATES];
+	u32 nsets, nblocks;
+	struct
+	{
+		void *data;
+		size_t bytes;
+	} blocks[MOST_BLOCKS];
+	gs_group_state *state;
+	gs_sort_arrays arrays;
+	u64 *keys;		 /* of each group, ascending */
+	gs_reduced *out; /* in device memory */
+	u64 ngroups;
+	bool came, listed; /* rows have; the result is the list */
+	gs_group_list list;
+};
+
+/* Allocates device memory that lasts until the end. */
+template <class T>
+static gs_status
+take(cuda_groups *g, u64 n, T **p)
+{
+	const size_t bytes = ((n == 0 ? 1 : n) * sizeof(T) + 255) & ~(size_t) 255;
+	void *block;
+
+	if (g->nblocks == MOST_BLOCKS)
+		return GS_NOMEM;
+	GS_TRY(gs_cuda_alloc_clean(g->e, bytes, &block));
+	g->blocks[g->nblocks++] = {block, bytes};
+	*p = (T *) block;
+	return GS_OK;
+}
+
+/* Returns true if two aggregates are over the same values. */
+static bool
+same_values(const gs_steps *steps, const gs_aggregate *a, const gs_aggregate *b)
+{
+	return a->ncode == b->ncode && a->nterms == b->nterms &&
+		memcmp(gs_steps_at(steps, a->code), gs_steps_at(steps, b->code), a->ncode * sizeof(gs_instruction)) == 0 &&
+		(a->nterms == 0 ||
+		 memcmp(gs_steps_at(steps, a->terms), gs_steps_at(steps, b->terms), a->nterms * sizeof(gs_term)) == 0);
+}
+
+/* Plans the sorts of aggregates that need all values. */
+static gs_status
+plan_sets(cuda_groups *g)
+{
+	const gs_steps *steps = g->head.steps;
+	const gs_group_step *group = gs_steps_group(steps);
+
+	for (u32 i = 0; i < group->naggregates; i++)
+	{
+		const gs_aggregate *a = &group->aggregates[i];
+		const gs_fold *f = &g->lists.folds[1 + i];
+		gs_packed_key coding;
+		u32 s = 0;
+
+		if (a->operation <= (u32) GS_COUNT)
+			continue;
+		while (s < g->nsets &&
+			   !same_values(steps, a, &group->aggregates[__builtin_ctzll(g->sets[s].aggregates)]))
+			s++;
+		if (s == g->nsets)
+		{
+			GS_TRY(gs_value_coding(steps, a, g->head.ranges, &coding));
+			g->sets[g->nsets++].plan =
+				gs_sort_values_plan(f->value, coding, f->terms, f->nterms, g->head.keys.bits);
+		}
+		g->sets[s].aggregates |= (u64) 1 << i;
+		g->sets[s].runs |= a->operation <= GS_MODE;
+	}
+	return GS_OK;
+}
+
+/* Implements gs_groups_open. */
+static gs_status
+groups_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
+{
+	cuda_groups *g = (cuda_groups *) engine->host.alloc(engine->host.arg, sizeof(cuda_groups));
+	gs_status status;
+
+	if (g == NULL)
+		return GS_NOMEM;
+	memset((void *) g, 0, sizeof(*g));
+	g->head = *head;
+	g->e = (gs_cuda_engine *) engine;
+	g->lists.keys = head->keys;
+	gs_group_list_init(&g->list, head->steps, &engine->host);
+	status = gs_lists_plan(&g->lists, head->steps, head->ranges, head->rows);
+	if (status == GS_OK)
+		status = plan_sets(g);
+	if (status == GS_OK)
+		*groups = &g->head;
+	else
+		engine->host.release(engine->host.arg, g, sizeof(*g));
+	return status;
+}
+
+/* Chooses the way of rows to groups. */
+static gs_cuda_groups_way
+way_of(const cuda_groups *g)
+{
+	const u32 bits = g->head.keys.bits, force = g->e->force_groups;
+	const u64 slots = (u64) 1 << (bits < DENSE_BITS ? bits : DENSE_BITS);
+
+	if (bits > DENSE_BITS || (force == GS_CUDA_GROUPS_SORTED && g->lists.nkeys > 0))
+		return GS_CUDA_GROUPS_SORTED;
+	if (slots <= gs_fold_shared_slots(g->e, &g->lists) && force != GS_CUDA_GROUPS_DENSE)
+		return GS_CUDA_GROUPS_SHARED;
+	if (force == GS_CUDA_GROUPS_DENSE || gs_table_bytes(&g->lists, slots) <= DENSE_BYTES)
+		return GS_CUDA_GROUPS_DENSE;
+	return GS_CUDA_GROUPS_SORTED;
+}
+
+/* Adds what a sort needs to that of others. */
+static void
+add_needs(const gs_engine *engine, const gs_sort_plan &plan, u64 rows, u32 *first, u32 *second, size_t *temp)
+{
+	const gs_type key = plan.first_bytes == 4 ? GS_U32 : GS_U64, other = plan.second_bytes == 4 ? GS_U32 : GS_U64;
+	size_t bytes = gs_sort_temp_bytes(engine, key, plan.second_bytes, rows);
+
+	*temp = bytes > *temp ? bytes : *temp;
+	bytes = plan.split ? gs_sort_temp_bytes(engine, other, plan.first_bytes, rows) : 0;
+	*temp = bytes > *temp ? bytes : *temp;
+	*first = plan.first_bytes > *first ? plan.first_bytes : *first;
+	*second = plan.second_bytes > *second ? plan.second_bytes : *second;
+}
+
+/* Allocates the arrays of sorts, for n rows or slots. */
+static gs_status
+take_arrays(cuda_groups *g, bool sorted, u64 slots)
+{
+	const u64 rows = g->device.rows, most = rows > slots ? rows : slots;
+	gs_sort_arrays *a = &g->arrays;
+	size_t temp = gs_select_temp_bytes(&g->e->head, GS_U32, most);
+	u32 first = 0, second = 0;
+	bool runs = false;
+
+	if (sorted)
+		add_needs(&g->e->head, gs_sort_rows_plan(g->head.keys.bits), rows, &first, &second, &temp);
+	for (u32 s = 0; s < g->nsets; s++)
+	{
+		add_needs(&g->e->head, g->sets[s].plan, rows, &first, &second, &temp);
+		runs |= g->sets[s].runs;
+	}
+	for (u32 i = 0; i < 2 && first > 0; i++)
+	{
+		GS_TRY(take(g, rows * first, (u8 **) &a->first[i]));
+		if (second > 0)
+			GS_TRY(take(g, rows * second, (u8 **) &a->second[i]));
+	}
+	GS_TRY(take(g, (most + 63) / 64, &a->bits));
+	GS_TRY(take(g, rows, &a->starts));
+	if (runs)
+		GS_TRY(take(g, rows, &a->runs));
+	a->temp_bytes = temp;
+	return take(g, temp, (u8 **) &a->temp);
+}
+
+/* Groups, as the kernel that writes their results reads them. */
+struct results_args
+{
+	const gs_lists *lists;
+	gs_table table;
+	gs_sorted sorted;
+	const u32 *starts; /* dense: slots; sorted: places of the first rows; NULL: slot 0 */
+	bool dense;
+	u64 groups;
+	u64 *keys;
+	gs_reduced *out;
+	gs_group_state *state;
+};
+
+/* Writes the packed keys and the results of groups. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS)
+results_kernel(const results_args a)
+{
+	const gs_lists &l = *a.lists;
+	const gs_group_step *group = gs_steps_group(l.steps);
+	bool good = true;
+
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.groups; i += (u64) gridDim.x * blockDim.x)
+	{
+		const u64 start = a.starts != NULL ? a.starts[i] : 0, slot = a.dense ? start : i;
+		const u64 key = a.dense ? start : key_at(a.sorted, start);
+		gs_reduced *out = a.out + i * (l.nkeys + l.naggregates);
+
+		a.keys[i] = key;
+		for (u32 k = 0; k < l.nkeys; k++)
+		{
+			out[k] = gs_packed_key_value(&l.keys.keys[k], key);
+			if (l.key_folds[k] != 0 && out[k].count != 0 && out[k].value[0] << 1 == 0)
+				out[k] = gs_fold_result(&l.folds[l.key_folds[k]], &a.table, slot, &good);
+			out[k].count = out[k].count != 0;
+		}
+		for (u32 j = 0; j < l.naggregates; j++)
+			out[l.nkeys + j] = group->aggregates[j].operation > (u32) GS_COUNT
+				? gs_reduced_none() : gs_fold_result(&l.folds[1 + j], &a.table, slot, &good);
+	}
+	if (!good)
+		atomicOr(&a.state->failed, GS_FAILED_OVERFLOW);
+}
+
+/* Makes a table and adds all rows to it.  The results' arguments become what is known of the groups. */
+static gs_status
+fold_rows(cuda_groups *g, gs_cuda_groups_way way, u64 slots, results_args *r)
+{
+	u8 *memory;
+
+	r->dense = way != GS_CUDA_GROUPS_SORTED;
+	if (!r->dense)
+	{
+		GS_TRY(gs_sort_pairs(g->e, &g->device, gs_sort_rows_plan(g->head.keys.bits), g->arrays, g->state, &r->sorted));
+		GS_TRY(gs_sorted_starts(g->e, r->sorted, false, g->arrays, g->arrays.starts, g->state, &slots));
+		r->groups = slots;
+		if (slots == 0)
+			return GS_OK;
+	}
+	GS_TRY(take(g, gs_table_bytes(&g->lists, slots), &memory));
+	r->table = gs_table_at(&g->lists, slots, memory);
+	GS_TRY(gs_fold_clear(g->e, &g->device, r->table));
+	r->starts = g->arrays.starts;
+	if (!r->dense)
+		return gs_fold_sorted(g->e, &g->device, r->table, (const u32 *) r->sorted.second, g->arrays.starts, r->sorted.n,
+							  slots, g->state);
+	GS_TRY(gs_fold_tiles(g->e, &g->device, r->table, way == GS_CUDA_GROUPS_SHARED, g->state));
+	if (g->lists.nkeys > 0)
+		return gs_used_slots(g->e, r->table, g->arrays, g->arrays.starts, g->state, &r->groups);
+	r->starts = NULL;
+	r->groups = 1;
+	return GS_OK;
+}
+
+/* Writes the results of groups: of folds, then of each set of values. */
+static gs_status
+write_results(cuda_groups *g, const results_args &r)
+{
+	u64 *best = NULL;
+
+	results_kernel<<<gs_cuda_grid(g->e, r.groups, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
+					 g->e->stream>>>(r);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	if (g->nsets > 0)
+		GS_TRY(take(g, r.groups, &best));
+	for (u32 s = 0; s < g->nsets; s++)
+	{
+		const value_set *v = &g->sets[s];
+		gs_sorted sorted;
+
+		GS_TRY(gs_sort_pairs(g->e, &g->device, v->plan, g->arrays, g->state, &sorted));
+		GS_TRY(gs_values_results(g->e, &g->device, sorted, v->plan.coding, v->aggregates, g->arrays, best, r.keys,
+								 r.groups, r.out, g->state));
+	}
+	return GS_OK;
+}
+
+/* Returns what kernels have reported. */
+static gs_status
+failure_of(cuda_groups *g)
+{
+	gs_group_state found;
+
+	GS_TRY(gs_download(&g->e->head, &found, g->state, sizeof(found)));
+	GS_TRY(gs_group_poll(g->e));
+	if (found.failed & GS_FAILED_OVERFLOW)
+		return GS_OVERFLOW;
+	return found.failed != 0 ? GS_INVALID : GS_OK;
+}
+
+/* Implements gs_groups_rows, which comes once. */
+static gs_status
+groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
+{
+	cuda_groups *g = (cuda_groups *) groups;
+	const gs_cuda_groups_way way = way_of(g);
+	const u64 slots = way == GS_CUDA_GROUPS_SORTED ? 0 : (u64) 1 << g->head.keys.bits;
+	results_args r = {};
+	u8 *memory;
+
+	(void) worker;
+	if (g->came)
+		return GS_INVALID;
+	cudaSetDevice(g->e->device);
+	GS_TRY(take(g, gs_lists_bytes(g->head.steps, rows), &memory));
+	GS_TRY(take(g, 1, &g->state));
+	GS_TRY(gs_fill(engine, g->state, 0, sizeof(*g->state)));
+	GS_TRY(gs_lists_upload(g->e, &g->lists, g->head.steps, rows, memory, &g->device));
+	if (g->device.rows == 0)
+		return GS_OK;
+	if (g->device.rows > g->head.rows)
+		return GS_INVALID;
+	if (g->device.rows > GS_MAX_ROWS || (way == GS_CUDA_GROUPS_SORTED && g->device.numbers > UINT32_MAX))
+		return GS_TOO_BIG;
+	g->came = true;
+	GS_TRY(take_arrays(g, way == GS_CUDA_GROUPS_SORTED, slots));
+	GS_TRY(fold_rows(g, way, slots, &r));
+	g->ngroups = r.groups;
+	if (r.groups > 0)
+	{
+		r.lists = g->device.lists;
+		r.state = g->state;
+		GS_TRY(take(g, r.groups, &r.keys));
+		GS_TRY(take(g, r.groups * g->list.members, &r.out));
+		g->out = r.out;
+		GS_TRY(write_results(g, r));
+	}
+	return failure_of(g);
+}
+
+/* There are no parts: rows have done all. */
+static uint32_t
+groups_parts(gs_groups *groups)
+{
+	(void) groups;
+	return 0;
+}
+
+static gs_status
+groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
+{
+	(void) groups, (void) worker, (void) engine, (void) part;
+	return GS_INVALID;
+}
+
+/* Groups, as the kernels that select some of them read them. */
+struct select_args
+{
+	const gs_steps *steps;
+	const gs_filter_step *having;
+	const gs_top_step *top;
+	const gs_reduced *groups;
+	u64 n, most; /* most: the greatest code of those that may be among the first */
+	u64 *codes;
+	u32 *out;
+	gs_group_state *state;
+	u32 members;
+	uint8_t kinds[GS_STEPS_MAX_KEYS + GS_STEPS_MAX_AGGREGATES];
+};
+
+/* Returns a number that is less than another one only if the group comes before that one by the first order. */
+__device__ __forceinline__ u64
+top_code(const gs_top_order &o, u32 kind, const gs_reduced &m)
+{
+	const gs_wide least = gs_number_least(GS_NUMBER_I64), greatest = gs_number_greatest(GS_NUMBER_I64);
+	gs_wide x = gs_member_code((uint8_t) kind, &m);
+	u64 code;
+
+	if (gs_member_null((uint8_t) kind, &m))
+		return o.nulls_first ? 0 : ~(u64) 0;
+	if (kind == GS_MEMBER_REAL)
+		code = (u64) x;
+	else
+	{
+		x = x < least ? least : x > greatest ? greatest : x;
+		code = (u64) (gs_unsigned_wide) x ^ (u64) 1 << 63;
+	}
+	code = (o.descending ? ~code : code) >> 1;
+	return o.nulls_first ? code | (u64) 1 << 63 : code;
+}
+
+/* Writes the codes of groups; of those that HAVING drops, the greatest. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS)
+codes_kernel(const select_args a)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.n; i += (u64) gridDim.x * blockDim.x)
+	{
+		const gs_reduced *group = a.groups + i * a.members;
+		const gs_top_order o = a.top->orders[0];
+
+		a.codes[i] = gs_having_passes(a.steps, a.having, a.kinds, group)
+			? top_code(o, a.kinds[o.member], group[o.member]) : ~(u64) 0;
+	}
+}
+
+/* Writes the numbers of groups that HAVING passes and that may be among the first. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS)
+select_kernel(const select_args a)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.n; i += (u64) gridDim.x * blockDim.x)
+		if ((a.codes == NULL || a.codes[i] <= a.most) &&
+			gs_having_passes(a.steps, a.having, a.kinds, a.groups + i * a.members))
+			a.out[atomicAdd((unsigned long long *) &a.state->count, 1ull)] = (u32) i;
+}
+
+/* Copies some groups next to each other. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS)
+copy_kernel(const gs_reduced *groups, const u32 *which, u64 n, u32 members, gs_reduced *out)
+{
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n * members; i += (u64) gridDim.x * blockDim.x)
+		out[i] = groups[(u64) which[i / members] * members + i % members];
+}
+
+/* Adds groups to the list, those of which (NULL: all) says the numbers, in pieces. */
+static gs_status
+list_groups(cuda_groups *g, const u32 *which, u64 n)
+{
+	const size_t bytes = g->list.members * sizeof(gs_reduced);
+	const u64 most = PIECE_BYTES / bytes, piece = n < most ? n : most;
+	gs_host *host = &g->e->head.host;
+	gs_reduced *here, *copy = NULL;
+	gs_status status = GS_OK;
+
+	if (n == 0)
+		return GS_OK;
+	if (which != NULL)
+		GS_TRY(take(g, piece * g->list.members, &copy));
+	here = (gs_reduced *) host->alloc(host->arg, piece * bytes);
+	if (here == NULL)
+		return GS_NOMEM;
+	for (u64 done = 0; done < n && status == GS_OK; done += piece)
+	{
+		const u64 some = n - done < piece ? n - done : piece;
+
+		if (which != NULL)
+			copy_kernel<<<gs_cuda_grid(g->e, some * g->list.members, GS_GROUP_THREADS, GS_GROUP_PER_SM),
+						  GS_GROUP_THREADS, 0, g->e->stream>>>(g->out, which + done, some, g->list.members, copy);
+		status = gs_download(&g->e->head, here, which != NULL ? copy : g->out + done * g->list.members, some * bytes);
+		if (status == GS_OK)
+			status = gs_group_poll(g->e);
+		for (u64 i = 0; i < some && status == GS_OK; i++)
+			status = gs_group_list_add(&g->list, here + i * g->list.members);
+	}
+	host->release(host->arg, here, piece * bytes);
+	return status;
+}
+
+/* Finds the greatest code of groups that may be among the first. */
+static gs_status
+find_most(cuda_groups *g, select_args *a, u64 limit)
+{
+	gs_sort_request r = {};
+	const size_t bytes = gs_sort_temp_bytes(&g->e->head, GS_U64, 0, a->n);
+	u64 *sorted;
+	u8 *temp;
+
+	GS_TRY(take(g, a->n, &a->codes));
+	GS_TRY(take(g, a->n, &sorted));
+	GS_TRY(take(g, bytes, &temp));
+	codes_kernel<<<gs_cuda_grid(g->e, a->n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
+				   g->e->stream>>>(*a);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	r.key = GS_U64;
+	r.n = a->n;
+	r.keys = a->codes;
+	r.out_keys = sorted;
+	GS_TRY(gs_sort(&g->e->head, &r, temp, bytes));
+	GS_TRY(gs_download(&g->e->head, &a->most, sorted + limit - 1, sizeof(u64)));
+	return gs_group_poll(g->e);
+}
+
+/* Lists the groups that HAVING passes and that may be among the first, of many. */
+static gs_status
+list_selected(cuda_groups *g)
+{
+	select_args a = {};
+	gs_group_state found;
+	const u64 limit = g->list.top != NULL ? g->list.top->limit : 0;
+	auto there = [&](const void *step) {
+		return step == NULL ? NULL : (const u8 *) g->lists.steps + ((const u8 *) step - (const u8 *) g->head.steps);
+	};
+
+	a.steps = g->lists.steps;
+	a.having = (const gs_filter_step *) there(g->list.having);
+	a.top = (const gs_top_step *) there(g->list.top);
+	a.groups = g->out;
+	a.n = g->ngroups;
+	a.state = g->state;
+	a.members = g->list.members;
+	memcpy(a.kinds, g->list.kinds, sizeof(a.kinds));
+	if (limit > 0 && limit < a.n)
+		GS_TRY(find_most(g, &a, limit));
+	GS_TRY(take(g, a.n, &a.out));
+	GS_TRY(gs_fill(&g->e->head, &g->state->count, 0, sizeof(g->state->count)));
+	select_kernel<<<gs_cuda_grid(g->e, a.n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, g->e->stream>>>(a);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	GS_TRY(gs_download(&g->e->head, &found, g->state, sizeof(found)));
+	GS_TRY(gs_group_poll(g->e));
+	return list_groups(g, a.out, found.count);
+}
+
+/* Implements gs_groups_end. */
+static gs_status
+groups_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
+{
+	cuda_groups *g = (cuda_groups *) groups;
+	gs_reduced nothing[GS_STEPS_MAX_AGGREGATES];
+
+	(void) engine;
+	cudaSetDevice(g->e->device);
+	for (u32 i = 0; i < GS_STEPS_MAX_AGGREGATES; i++)
+		nothing[i] = gs_reduced_none();
+	g->listed = !g->came || g->list.having != NULL || g->list.top != NULL;
+	if (!g->came && g->lists.nkeys == 0)
+		GS_TRY(gs_group_list_add(&g->list, nothing));
+	else if (g->listed && g->ngroups * g->list.members * sizeof(gs_reduced) <= FEW_BYTES)
+		GS_TRY(list_groups(g, NULL, g->ngroups));
+	else if (g->listed)
+		GS_TRY(list_selected(g));
+	if (g->listed)
+		gs_group_list_finish(&g->list);
+	*count = g->listed ? g->list.n : g->ngroups;
+	return GS_OK;
+}
+
+/* Implements gs_groups_read. */
+static gs_status
+groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out)
+{
+	cuda_groups *g = (cuda_groups *) groups;
+	const u64 all = g->listed ? g->list.n : g->ngroups;
+
+	if (first > all || n > all - first)
+		return GS_INVALID;
+	if (n == 0)
+		return GS_OK;
+	if (!g->listed)
+	{
+		GS_TRY(gs_download(engine, out, g->out + first * g->list.members, n * g->list.members * sizeof(gs_reduced)));
+		return gs_sync(engine);
+	}
+	memcpy(out, g->list.groups + first * g->list.members, n * g->list.members * sizeof(gs_reduced));
+	return GS_OK;
+}
+
+/* Implements gs_groups_close. */
+static void
+groups_close(gs_groups *groups, gs_engine *engine)
+{
+	cuda_groups *g = (cuda_groups *) groups;
+
+	cudaSetDevice(g->e->device);
+	while (g->nblocks-- > 0)
+		gs_cuda_free_clean(g->e, g->blocks[g->nblocks].data, g->blocks[g->nblocks].bytes);
+	gs_group_list_release(&g->list);
+	engine->host.release(engine->host.arg, g, sizeof(*g));
+}
+
+const gs_group_ops gs_cuda_group_ops = {groups_open, groups_rows, groups_parts, groups_part,
+										groups_end,	 groups_read, groups_close};
+
+extern "C" void
+gs_cuda_groups_force(gs_engine *engine, gs_cuda_groups_way way)
+{
+	((gs_cuda_engine *) engine)->force_groups = way;
+}
