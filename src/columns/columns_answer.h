@@ -9,6 +9,7 @@
 
 #include "src/service/protocol.h"
 #include "columns_steps.h"
+#include "store.h"
 
 /* Where answers came from, and how long that took. */
 typedef struct ColumnsFigures

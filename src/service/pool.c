@@ -191,7 +191,7 @@ invite(pool_job *job, uint32_t threads)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Waits until they have left, as a unit of another thread may be long.  Returns false if the client cancels meanwhile. */
+/* Waits until they have left: a unit of another thread may be long.  Returns false if the client cancels meanwhile. */
 static bool
 await_helpers(connection *c, pool_job *job)
 {

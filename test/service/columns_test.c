@@ -515,7 +515,8 @@ test_failure(peer *keeper, peer *session)
 	while (hear(session) != 0)
 		;
 	(void) waitpid(service, &status, 0);
-	tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == GSD_EXIT_DEVICE, "a device that fails ends the service (status %d)",
+	tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == GSD_EXIT_DEVICE,
+		   "a device that fails ends the service (status %d)",
 		   status);
 }
 

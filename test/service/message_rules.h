@@ -5,7 +5,7 @@
 #define GPUSORT_TEST_MESSAGE_RULES_H
 
 #include "src/service/protocol.h"
-#include "kernels/gs_steps.h"
+#include "kernels/gs_groups.h"
 
 #include <string.h>
 
@@ -51,7 +51,7 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 				   m->ask.steps_bytes >= sizeof(gs_steps) && m->ask.steps_bytes <= GS_STEPS_MAX_BYTES &&
 				   sizeof(gsd_ask) + m->ask.ncolumns * sizeof(uint32_t) == bytes;
 		case GSD_ANSWERED:
-			return m->answered.bytes <= GS_STEPS_MAX_AGGREGATES * sizeof(gs_reduced) &&
+			return m->answered.bytes <= GS_GROUPS_MOST_BYTES && m->answered.groups * sizeof(gs_reduced) <= m->answered.bytes &&
 				   (m->answered.status == GS_OK || m->answered.bytes == 0);
 		case GSD_KEEP:
 			return m->keep.slot < GSD_MAX_SLOTS;
@@ -66,7 +66,8 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 		case GSD_DONE:
 			return strnlen(m->done.text, GSD_TEXT_BYTES) < GSD_TEXT_BYTES;
 		case GSD_TABLE_INFO:
-			return strnlen(m->table_info.reason, GSD_TEXT_BYTES) < GSD_TEXT_BYTES && m->table_info.device >= -1 &&
+			return strnlen(m->table_info.reason, GSD_TEXT_BYTES) < GSD_TEXT_BYTES &&
+				   strnlen(m->table_info.name, GSD_NAME_BYTES) < GSD_NAME_BYTES && m->table_info.device >= -1 &&
 				   m->table_info.device < GSD_MAX_DEVICES;
 		case GSD_FAILED:
 			return strnlen(m->result.text, GSD_TEXT_BYTES) < GSD_TEXT_BYTES;
