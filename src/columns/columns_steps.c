@@ -18,20 +18,13 @@
 #include "src/base/compat.h"
 #include "columns_steps.h"
 #include "decimal.h"
+#include "steps_writer.h"
 
 /* Values below this, as a double, fit 64 bits. */
 #define SAFE_64 9.2e18
 
 /* Powers of ten that fit 128 bits. */
 #define MAX_POWER 38
-
-/* The list being written. */
-typedef struct StepsWriter
-{
-	char	   *data;
-	Size		bytes;
-	bool		full;
-} StepsWriter;
 
 /* A part of an expression.  A constant has no instructions until it meets something else. */
 typedef struct Fragment
@@ -60,62 +53,11 @@ typedef struct Translation
 
 /* ---------------------------------------------------------------- writing */
 
-/* Makes room for some bytes and returns their offset. */
-static uint32
-reserve(StepsWriter *writer, Size bytes)
-{
-	Size		offset = writer->bytes;
-
-	bytes = TYPEALIGN(8, bytes);
-	if (bytes > GS_STEPS_MAX_BYTES - offset)
-	{
-		writer->full = true;
-		return 0;
-	}
-	memset(writer->data + offset, 0, bytes);
-	writer->bytes += bytes;
-	return (uint32) offset;
-}
-
-/* Writes some bytes and returns their offset. */
-static uint32
-put(StepsWriter *writer, const void *data, Size bytes)
-{
-	uint32		offset = reserve(writer, bytes);
-
-	if (!writer->full)
-		memcpy(writer->data + offset, data, bytes);
-	return offset;
-}
-
-/* Begins a step and returns its offset. */
-static uint32
-begin_step(StepsWriter *writer, gs_step_kind kind, Size bytes)
-{
-	uint32		offset = reserve(writer, bytes);
-
-	if (!writer->full)
-		((gs_step *) (writer->data + offset))->kind = kind;
-	return offset;
-}
-
-/* Ends a step. */
-static void
-end_step(StepsWriter *writer, uint32 offset)
-{
-	gs_steps   *steps = (gs_steps *) writer->data;
-
-	if (writer->full)
-		return;
-	((gs_step *) (writer->data + offset))->bytes = (uint32) (writer->bytes - offset);
-	steps->nsteps++;
-}
-
 /* Writes the header. */
 static void
 put_header(StepsWriter *writer, const ColumnsQuery *query)
 {
-	gs_steps   *steps = (gs_steps *) (writer->data + reserve(writer, sizeof(gs_steps) + (Size) query->ncolumns));
+	gs_steps   *steps = (gs_steps *) (writer->data + steps_reserve(writer, sizeof(gs_steps) + (Size) query->ncolumns));
 
 	steps->magic = GS_STEPS_MAGIC;
 	steps->ncolumns = (uint32) query->ncolumns;
@@ -136,7 +78,7 @@ put_terms(StepsWriter *writer, const Filter *filter, gs_term *out)
 		out[i].test = (uint32) term->test;
 		out[i].nconstants = (uint32) term->nconstants;
 		if (term->nconstants > 0)
-			out[i].constants = put(writer, term->constants, sizeof(gs_constant) * (Size) term->nconstants);
+			out[i].constants = steps_put(writer, term->constants, sizeof(gs_constant) * (Size) term->nconstants);
 	}
 }
 
@@ -144,14 +86,14 @@ put_terms(StepsWriter *writer, const Filter *filter, gs_term *out)
 static void
 put_filter(StepsWriter *writer, gs_step_kind kind, const Filter *filter)
 {
-	uint32		offset = begin_step(writer, kind, sizeof(gs_filter_step) + sizeof(gs_term) * (Size) filter->nterms);
+	uint32		offset = steps_begin(writer, kind, sizeof(gs_filter_step) + sizeof(gs_term) * (Size) filter->nterms);
 	gs_filter_step *step = (gs_filter_step *) (writer->data + offset);
 
 	if (writer->full)
 		return;
 	step->nterms = (uint32) filter->nterms;
 	put_terms(writer, filter, step->terms);
-	end_step(writer, offset);
+	steps_end(writer, offset);
 }
 
 /* ---------------------------------------------------------------- expressions */
@@ -191,7 +133,7 @@ push_constant(Translation *translation, Fragment *fragment, int128 value)
 	gs_constant constant = {{(uint64) value, (uint64) (value >> 64)}};
 
 	append(translation, fragment, GS_CODE_CONSTANT, number_within(fabs((double) value)),
-		   put(translation->writer, &constant, sizeof(constant)));
+		   steps_put(translation->writer, &constant, sizeof(constant)));
 }
 
 /* Turns a constant into instructions. */
@@ -331,7 +273,7 @@ put_expression(Translation *translation, const QueryRequest *request, gs_aggrega
 	if (result->depth > GS_STEPS_MAX_DEPTH)
 		translation->why = "an expression is too deep";
 	*scale = result->scale;
-	aggregate->code = put(translation->writer, result->code, sizeof(gs_instruction) * (Size) result->ncode);
+	aggregate->code = steps_put(translation->writer, result->code, sizeof(gs_instruction) * (Size) result->ncode);
 	aggregate->ncode = (uint32) result->ncode;
 }
 
@@ -381,7 +323,7 @@ put_aggregate_terms(Translation *translation, const QueryRequest *request, gs_ag
 	if (why != NULL)
 		return why;
 	aggregate->nterms = (uint32) filter.nterms;
-	aggregate->terms = reserve(writer, sizeof(gs_term) * (Size) filter.nterms);
+	aggregate->terms = steps_reserve(writer, sizeof(gs_term) * (Size) filter.nterms);
 	put_terms(writer, &filter, (gs_term *) (writer->data + aggregate->terms));
 	return NULL;
 }
@@ -478,18 +420,18 @@ put_group(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *val
 
 	if (why != NULL)
 		return why;
-	offset = begin_step(writer, GS_STEP_GROUP, sizeof(gs_group_step) + sizeof(gs_aggregate) * (Size) count);
+	offset = steps_begin(writer, GS_STEP_GROUP, sizeof(gs_group_step) + sizeof(gs_aggregate) * (Size) count);
 	step = (gs_group_step *) (writer->data + offset);
 	if (writer->full)
 		return NULL;
 	step->naggregates = (uint32) count;
 	step->nkeys = (uint32) query->nkeys;
 	if (query->nkeys > 0)
-		step->keys = put(writer, query->keys, sizeof(uint32) * (Size) query->nkeys);
+		step->keys = steps_put(writer, query->keys, sizeof(uint32) * (Size) query->nkeys);
 	for (int i = 0; i < query->nrequests && why == NULL; i++)
 		why = add_aggregates(writer, query, values, i, steps, &all);
 	memcpy(step->aggregates, all.list, sizeof(gs_aggregate) * (Size) all.count);
-	end_step(writer, offset);
+	steps_end(writer, offset);
 	return why;
 }
 
@@ -564,7 +506,7 @@ wanted_groups(const ColumnsQuery *query, const QueryValues *values)
 static const char *
 put_top(StepsWriter *writer, const ColumnsQuery *query, const ColumnsSteps *steps, uint64 limit)
 {
-	uint32		offset = begin_step(writer, GS_STEP_TOP,
+	uint32		offset = steps_begin(writer, GS_STEP_TOP,
 									sizeof(gs_top_step) + sizeof(gs_top_order) * (Size) query->norders);
 	gs_top_step *top = (gs_top_step *) (writer->data + offset);
 
@@ -581,7 +523,7 @@ put_top(StepsWriter *writer, const ColumnsQuery *query, const ColumnsSteps *step
 		top->orders[i] = (gs_top_order) {(uint32) member_of(query, steps, order->member), order->descending,
 		order->nulls_first, 0};
 	}
-	end_step(writer, offset);
+	steps_end(writer, offset);
 	return NULL;
 }
 
