@@ -8,7 +8,8 @@
 #define MOST_TALLY_BYTES ((uint64_t) 256 << 10) /* of a worker, which fit the L2 cache */
 #define MOST_BITMAP_BITS ((uint64_t) 1 << 25)	/* of a worker */
 #define MOST_CELL_SLOTS	 7						/* bits of slots whose values have cells */
-#define PART_BITS		 10						/* of a slot and its cell */
+#define PART_BITS		 10						/* of a slot and its cell, */
+#define CELL_BITS		 9						/* of which these are the cell's at most */
 #define FEW_ROWS		 65536					/* fewer than these have one cell for each slot */
 #define UNIT_WORDS		 1024					/* of a bitmap, counted at a time */
 
@@ -71,6 +72,7 @@ gs_few_plan(gs_cpu_groups *g)
 	g->mask = gs_mask(bits);
 	g->slot_bits = bits;
 	g->cell_bits = cells && g->head.rows >= FEW_ROWS ? PART_BITS - bits : 0;
+	g->cell_bits = g->cell_bits < CELL_BITS ? g->cell_bits : CELL_BITS;
 	g->part_bits = cells ? bits + g->cell_bits : 0;
 }
 

@@ -69,7 +69,7 @@ TARGET static void
 NAME(append)(uint64_t *restrict words, size_t n, uint32_t bits, const uint64_t *restrict part)
 {
 	for (size_t i = 0; i < n; i++)
-		words[i] = words[i] << bits | part[i];
+		words[i] = gs_append_bits(words[i], part[i], bits);
 }
 
 /* Multiplies words, of which a mask's bits count. */

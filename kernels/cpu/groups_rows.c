@@ -124,27 +124,28 @@ wide_parts(const gs_packed_key *key, const gs_held_wide *values, uint32_t n, uin
 
 /* Computes a key's parts of n rows.  Returns false if a value is outside of its range. */
 static bool
-key_parts(job *j, const gs_packed_key *key, const void *values, const uint64_t *mask, uint32_t n)
+key_parts(job *j, const gs_packed_key *key, const void *values, const uint64_t *mask, uint32_t n,
+		  uint64_t *part)
 {
 	const gs_held *column = &j->block.columns[key->column];
 	uint64_t room[GS_STEP_ROWS];
 
 	if (key->type == GS_U128)
-		wide_parts(key, values, n, j->part);
+		wide_parts(key, values, n, part);
 	else if (!gs_type_is_float(key->type))
-		j->w->loops->less(key->type, values, n, (uint64_t) key->low, j->part);
+		j->w->loops->less(key->type, values, n, (uint64_t) key->low, part);
 	else
 	{
 		if (key->type == GS_F32)
 			j->w->plan.reduce->widen(GS_F32, values, n, room);
-		j->w->loops->order(key->type == GS_F32 ? room : values, n, true, key->drop, (uint64_t) key->low, j->part);
+		j->w->loops->order(key->type == GS_F32 ? room : values, n, true, key->drop, (uint64_t) key->low, part);
 	}
 	if (column->nulls != NULL)
-		put_nulls(&j->block, column, mask, j->part, 0);
-	if (j->w->loops->most(j->part, n) > key->span)
+		put_nulls(&j->block, column, mask, part, 0);
+	if (j->w->loops->most(part, n) > key->span)
 		return false;
 	if (column->nulls != NULL)
-		put_nulls(&j->block, column, mask, j->part, key->null_code);
+		put_nulls(&j->block, column, mask, part, key->null_code);
 	return true;
 }
 
@@ -155,20 +156,20 @@ pack_keys(job *j, const uint64_t *mask, uint32_t n)
 	const gs_packed_keys *keys = &j->g->head.keys;
 	const void *at[GS_STEPS_MAX_COLUMNS];
 
-	memset(j->keys, 0, n * sizeof(*j->keys));
 	for (uint32_t k = 0; k < keys->n; k++)
 	{
 		const gs_packed_key *key = &keys->keys[k];
 
 		gs_block_gather(&j->w->plan, &j->block, (uint64_t) 1 << key->column, mask, at);
-		if (!key_parts(j, key, at[key->column], mask, n))
+		if (!key_parts(j, key, at[key->column], mask, n, k == 0 ? j->keys : j->part))
 			return false;
-		if (key->bits == 64)
-			memcpy(j->keys, j->part, n * sizeof(*j->keys));
-		else
+		if (k > 0)
 			j->w->loops->append(j->keys, n, key->bits, j->part);
 	}
-	j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
+	if (keys->n == 0)
+		memset(j->keys, 0, n * sizeof(*j->keys));
+	if (j->g->factor != 1)
+		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
 	return true;
 }
 

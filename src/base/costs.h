@@ -150,6 +150,14 @@
  */
 #define COLUMNS_VALUE_COST 0.0003
 
+/*
+ * A key, or an aggregate of all values of a group, for each row: in values.  A group that is returned, which becomes a
+ * row.
+ * Unit: COLUMNS_VALUE_COST; plain.  Source: doc/benchmarks.md, "Resident columns".
+ */
+#define COLUMNS_KEY_VALUES 10
+#define COLUMNS_GROUP_COST 0.01
+
 /* ---------------------------------------------------------------- choice of an engine: engine/engine_choose.c */
 
 /*

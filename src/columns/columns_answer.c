@@ -2,7 +2,8 @@
  * columns_answer.c: asks the service about a table, or the partitions of one, and adds what it does not hold.
  *
  * A question is about one held table; the rows of its pages that are not proved are added to it, and those of
- * partitions that are not held to the first one.  The partitions' answers are combined here.
+ * partitions that are not held to the first one.  The partitions' answers are combined here, but for groups, which are
+ * asked about one table alone.
  */
 #include "postgres.h"
 
@@ -20,6 +21,11 @@
 
 /* Questions tried while the service drops the versions that they name. */
 #define ATTEMPTS 3
+
+/* Groups that are taken over at once. */
+#define GROUPS_AT_ONCE 256
+
+static const char *const impossible = "the service's answer is impossible";
 
 /* A table without partitions. */
 typedef struct Leaf
@@ -195,17 +201,73 @@ is_first_held(const Asking *asking, const Leaf *leaf)
 
 /* Adds the answer about a leaf to those before. */
 static const char *
-add_answer(Asking *asking, const Leaf *leaf, const gs_reduced *reduced, const StoreAnswer *answer)
+add_answer(Asking *asking, const Leaf *leaf, const gs_reduced *reduced)
 {
 	ColumnsQuestion *question = asking->question;
 
-	question->rows += answer->rows + asking->added;
-	count_scan(leaf->rel, answer->rows + asking->added - asking->added_unheld);
 	if (is_first_held(asking, leaf))
-		memcpy(question->reduced, reduced, sizeof(gs_reduced) * (Size) question->query->nrequests);
+		memcpy(question->reduced, reduced, gs_steps_result_bytes(question->steps.steps));
 	else if (gs_reduced_combine(question->steps.steps, question->reduced, reduced) != GS_OK)
 		return "the sum of partitions overflows";
 	return NULL;
+}
+
+/* Takes all groups of an answer. */
+static const char *
+take_groups(Asking *asking, StoreGroups *groups)
+{
+	ColumnsQuestion *question = asking->question;
+	Size		members = gs_steps_result_bytes(question->steps.steps) / sizeof(gs_reduced);
+	gs_reduced *some = palloc_array(gs_reduced, GROUPS_AT_ONCE * members);
+	EngineFailure failure = ENGINE_OK;
+	const char *why = NULL;
+	uint64		n;
+
+	while (why == NULL && (n = store_groups(groups, some, GROUPS_AT_ONCE, &failure)) > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		question->groups += n;
+		if (question->query->nkeys > 0)
+			why = question->take(question->arg, some, n);
+		else
+			why = add_answer(asking, asking->asked, some);
+	}
+	pfree(some);
+	return why != NULL || failure == ENGINE_OK ? why : engine_failure_text(failure);
+}
+
+/* Returns why the service did not answer. */
+static const char *
+failure_of(bool stale, bool overflow, bool too_many, EngineFailure failure)
+{
+	return stale ? "the version was gone" : overflow ? "a value overflows" : too_many ? "it has too many groups" :
+		engine_failure_text(failure);
+}
+
+/* Fetches the answer to the question about a leaf. */
+static const char *
+fetch(Asking *asking, const StoreQuestion *about, const PageProof *proof, bool *stale)
+{
+	ColumnsQuestion *question = asking->question;
+	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];
+	StoreGroups groups;
+	StoreAnswer answer;
+	EngineFailure failure = ENGINE_OK;
+	bool		overflow = false;
+	bool		too_many = false;
+	bool		reduces = gs_steps_reduces(about->steps);
+
+	if (!(reduces ?
+		  store_answer(asking->link, asking->added, reduced, gs_steps_result_bytes(about->steps), &answer, stale,
+					   &overflow, &failure) :
+		  store_answer_groups(asking->link, about, asking->added, &answer, &groups, stale, &overflow, &too_many,
+							  &failure)))
+		return failure_of(*stale, overflow, too_many, failure);
+	if (answer.pages != proof->pages || answer.rows > (uint64) proof->pages * MaxHeapTuplesPerPage)
+		return impossible;
+	question->rows += answer.rows + asking->added;
+	count_scan(asking->asked->rel, answer.rows + asking->added - asking->added_unheld);
+	return reduces ? add_answer(asking, asking->asked, reduced) : take_groups(asking, &groups);
 }
 
 /* Adds what it took to answer about a leaf. */
@@ -220,22 +282,20 @@ add_figures(ColumnsFigures *figures, const PageProof *proof, BlockNumber table_p
 
 /* Asks about a leaf, whose pages are proved.  *stale: the version is gone. */
 static const char *
-ask(Asking *asking, const Leaf *leaf, PageProof *proof, bool *stale)
+ask(Asking *asking, Leaf *leaf, PageProof *proof, bool *stale)
 {
 	ColumnsQuestion *question = asking->question;
 	ColumnsFigures *figures = question->figures;
 	StoreQuestion about = {.table = leaf->held->table, .version = proof->version, .mask = proof->proved,
 		.nblocks = proof->nblocks, .columns = leaf->indexes, .ncolumns = (uint32) question->query->ncolumns,
 	.steps = question->steps.steps};
-	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];
-	StoreAnswer answer;
 	EngineFailure failure = ENGINE_OK;
-	bool		overflow = false;
 	BlockNumber table_pages;
 	instr_time	since;
 	const char *why;
 
 	INSTR_TIME_SET_CURRENT(since);
+	asking->asked = leaf;
 	asking->added = asking->added_unheld = 0;
 	if (!store_ask(asking->link, &about, &failure))
 		return engine_failure_text(failure);
@@ -245,18 +305,15 @@ ask(Asking *asking, const Leaf *leaf, PageProof *proof, bool *stale)
 	if (asking->why != NULL)
 		return asking->why;
 	figures->heap_ms += lap_ms(&since);
-	if (!store_answer(asking->link, asking->added, reduced, sizeof(gs_reduced) * (Size) question->query->nrequests,
-					  &answer, stale, &overflow, &failure))
-		return *stale ? "the version was gone" : overflow ? "a value overflows" : engine_failure_text(failure);
+	why = fetch(asking, &about, proof, stale);
+	if (why != NULL)
+		return why;
 	figures->engine_ms += lap_ms(&since);
-	if (answer.pages != proof->pages || answer.rows > (uint64) proof->pages * MaxHeapTuplesPerPage)
-		return "the service's answer is impossible";
-	why = add_answer(asking, leaf, reduced, &answer);
 	add_figures(figures, proof, table_pages);
 	/* undecided pages would be the same after another load */
 	if (table_pages > proof->undecided)
 		columns_hurry();
-	return why;
+	return NULL;
 }
 
 /* Proves a leaf's pages and asks, again if the service moves on. */
@@ -412,7 +469,7 @@ answer_over(Asking *asking)
 
 	if (why == NULL)
 		why = columns_steps(question->query, &question->values, &question->steps);
-	question->rows = 0;
+	question->rows = question->groups = 0;
 	for (int i = 0; i < asking->nleaves && why == NULL; i++)
 		if (asking->leaves[i].held != NULL)
 			why = answer_leaf(asking, &asking->leaves[i]);

@@ -7,6 +7,7 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
+#include "src/service/protocol.h"
 #include "columns_steps.h"
 #include "store.h"
 
@@ -33,10 +34,14 @@ typedef struct ColumnsQuestion
 	QueryValues values;
 	bool		explained;		/* EXPLAIN shows where columns lie */
 	ColumnsFigures *figures;	/* to which this answer's are added */
+	/* With keys: takes groups as they come, each keys, then aggregates.  Returns NULL, or why they are impossible. */
+	const char *(*take) (void *arg, const gs_reduced *groups, uint64 n);
+	void	   *arg;
 	/* The answer. */
 	ColumnsSteps steps;
-	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];
+	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];	/* without keys */
 	uint64		rows;			/* that were looked at */
+	uint64		groups;
 } ColumnsQuestion;
 
 /* Answers.  Returns NULL, or why columns cannot. */

@@ -13,18 +13,48 @@
 #include "src/engine/engine.h"
 #include "columns_node.h"
 
-/* Prints the conditions, as PostgreSQL prints a filter. */
+/* Prints expressions: ANDed, or one behind another. */
 static void
-explain_filter(GpuColumnsState *node, List *ancestors, ExplainState *es)
+explain_expressions(GpuColumnsState *node, const char *label, List *list, bool anded, List *ancestors, ExplainState *es)
 {
 	List	   *context;
+	List	   *texts = NIL;
 	bool		prefix = explain_rtable_size(es) > 1 || es->verbose;
+	ListCell   *lc;
 
-	if (node->conditions == NIL)
+	if (list == NIL)
 		return;
 	context = set_deparse_context_plan(es->deparse_cxt, node->css.ss.ps.plan, ancestors);
-	ExplainPropertyText("Column Filter", deparse_expression((Node *) make_ands_explicit(node->conditions), context,
-															prefix, false), es);
+	if (anded)
+		list = list_make1(make_ands_explicit(list));
+	foreach(lc, list)
+		texts = lappend(texts, deparse_expression(lfirst(lc), context, prefix, false));
+	if (anded)
+		ExplainPropertyText(label, linitial(texts), es);
+	else
+		ExplainPropertyList(label, texts, es);
+}
+
+/* Prints how many groups LIMIT and OFFSET want, as a number if that is known. */
+static void
+explain_top(GpuColumnsState *node, List *ancestors, ExplainState *es)
+{
+	int64		wanted = 0;
+	ListCell   *lc;
+
+	foreach(lc, node->parts.limits)
+	{
+		const Const *limit = lfirst(lc);
+
+		if (!IsA(limit, Const) || limit->constisnull)
+		{
+			explain_expressions(node, "Top", node->parts.limits, false, ancestors, es);
+			return;
+		}
+		wanted += DatumGetInt64(limit->constvalue);
+	}
+	if (node->parts.limits != NIL)
+		ExplainPropertyInteger("Top", NULL, wanted, es);
 }
 
 /* Prints where pages came from, on average per scan, in a text as one line. */
@@ -81,13 +111,18 @@ columns_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	GpuColumnsState *node = (GpuColumnsState *) css;
 
-	explain_filter(node, ancestors, es);
+	explain_expressions(node, "Column Filter", node->parts.conditions, true, ancestors, es);
+	explain_expressions(node, "Group Key", node->parts.keys, false, ancestors, es);
+	explain_expressions(node, "Group Filter", node->parts.having, true, ancestors, es);
+	explain_top(node, ancestors, es);
 	if (!es->analyze)
 		return;
 	if (node->scans > 0)
 	{
 		explain_pages(node, es);
 		ExplainPropertyText("Engine", node->figures.device, es);
+		if (node->parts.keys != NIL)
+			ExplainPropertyInteger("Groups", NULL, (int64) (node->ngroups / node->scans), es);
 		if (gpusort_explain_machine)
 			explain_stages(node, es);
 	}

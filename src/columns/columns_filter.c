@@ -37,9 +37,10 @@ typedef struct Range
 /* A filter in the making. */
 typedef struct FilterBuilder
 {
-	const ColumnsQuery *query;
+	const ColumnDescription *subjects;
+	int			nsubjects;
 	const QueryValues *values;
-	Range	   *ranges;			/* by column */
+	Range	   *ranges;			/* by subject */
 	bool		never;			/* no row passes */
 	Filter	   *filter;
 } FilterBuilder;
@@ -280,7 +281,7 @@ append_list(FilterBuilder *builder, int column, int count, gs_constant *constant
 static const char *
 add_list(FilterBuilder *builder, const QueryTerm *term)
 {
-	const ColumnDescription *column = &builder->query->columns[term->column];
+	const ColumnDescription *column = &builder->subjects[term->column];
 	bool		floats = term->type == FLOAT4OID || term->type == FLOAT8OID;
 	gs_constant *constants;
 	Datum	   *elements;
@@ -334,7 +335,7 @@ add_comparison(FilterBuilder *builder, const QueryTerm *term)
 		append_term(builder, term->column, term->test, 1, &constant);
 		return NULL;
 	}
-	why = convert(&builder->query->columns[term->column], term->type, value, &decimal);
+	why = convert(&builder->subjects[term->column], term->type, value, &decimal);
 	if (why == NULL)
 		compare(builder, term->column, term->test, decimal);
 	return why;
@@ -361,7 +362,7 @@ add_term(FilterBuilder *builder, const QueryTerm *term)
 static void
 append_ranges(FilterBuilder *builder)
 {
-	for (int i = 0; i < builder->query->ncolumns; i++)
+	for (int i = 0; i < builder->nsubjects; i++)
 	{
 		const Range *range = &builder->ranges[i];
 		gs_constant constants[] = {integer_constant(range->low), integer_constant(range->high)};
@@ -380,15 +381,16 @@ append_ranges(FilterBuilder *builder)
 }
 
 const char *
-columns_filter(const ColumnsQuery *query, const QueryValues *values, Filter *filter)
+columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int nsubjects, const QueryValues *values,
+			   Filter *filter)
 {
-	FilterBuilder builder = {query, values, palloc0_array(Range, query->ncolumns + 1), false, filter};
+	FilterBuilder builder = {subjects, nsubjects, values, palloc0_array(Range, nsubjects + 1), false, filter};
 
 	filter->nterms = 0;
-	filter->terms = palloc_array(FilterTerm, query->nterms + query->ncolumns + 1);
-	for (int i = 0; i < query->nterms; i++)
+	filter->terms = palloc_array(FilterTerm, terms->count + nsubjects + 1);
+	for (int i = 0; i < terms->count; i++)
 	{
-		const char *why = add_term(&builder, &query->terms[i]);
+		const char *why = add_term(&builder, &terms->terms[i]);
 
 		if (why != NULL)
 			return why;
@@ -399,5 +401,5 @@ columns_filter(const ColumnsQuery *query, const QueryValues *values, Filter *fil
 		filter->nterms = 0;
 		append_term(&builder, 0, GS_TEST_NEVER, 0, NULL);
 	}
-	return NULL;
+	return filter->nterms <= (int) GS_STEPS_MAX_TERMS ? NULL : "it has too many conditions";
 }

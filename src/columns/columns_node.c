@@ -1,13 +1,14 @@
 /*
- * columns_node.c: Custom Scan (GpuColumns), which answers aggregates from resident columns.
+ * columns_node.c: Custom Scan (GpuColumns), which answers aggregates and groups from resident columns.
  *
- * Its scan has one row, the aggregates' values, above which it projects what the query wants.  The values come from
- * columns, or from its child, PostgreSQL's own aggregate, if they cannot: for whatever reason, since the row is given
- * out only when all of it is there.
+ * The rows of its scan are groups, their keys and aggregates' values, above which it projects what the query wants;
+ * without keys there is one.  They come from columns, or from its child, PostgreSQL's own aggregate, if they cannot:
+ * for whatever reason, since the first row is given out only when all of them are there.
  */
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/value.h"
 #include "optimizer/optimizer.h"
 
@@ -15,28 +16,49 @@
 #include "columns_node.h"
 #include "columns_result.h"
 
+/* Takes the plan's expressions of one kind. */
+static List *
+take_part(List **left, const CustomScan *scan, ColumnsCounts kind)
+{
+	int			count = list_nth_int(list_nth(scan->custom_private, COLUMNS_PRIVATE_COUNTS), kind);
+	List	   *part = NIL;
+
+	for (; count > 0; count--)
+	{
+		part = lappend(part, linitial_node(TargetEntry, *left)->expr);
+		*left = list_delete_first(*left);
+	}
+	return part;
+}
+
+/* Takes the query's parts from the plan. */
+static void
+take_parts(ColumnsParts *parts, const CustomScan *scan)
+{
+	List	   *left = list_copy(scan->custom_scan_tlist);
+
+	parts->keys = take_part(&left, scan, COLUMNS_KEYS);
+	parts->aggregates = take_part(&left, scan, COLUMNS_AGGREGATES);
+	parts->conditions = take_part(&left, scan, COLUMNS_CONDITIONS);
+	parts->having = take_part(&left, scan, COLUMNS_HAVING);
+	parts->limits = take_part(&left, scan, COLUMNS_LIMITS);
+	parts->kinds = list_nth(scan->custom_private, COLUMNS_PRIVATE_KINDS);
+	parts->orders = list_nth(scan->custom_private, COLUMNS_PRIVATE_ORDERS);
+}
+
 /* BeginCustomScan */
 static void
 begin_node(CustomScanState *css, EState *estate, int eflags)
 {
 	GpuColumnsState *node = (GpuColumnsState *) css;
 	const CustomScan *scan = (CustomScan *) css->ss.ps.plan;
-	int			naggregates = intVal(list_nth(scan->custom_private, COLUMNS_PRIVATE_AGGREGATES));
-	ListCell   *lc;
 
 	node->child = ExecInitNode(linitial(scan->custom_plans), estate, eflags);
 	css->custom_ps = list_make1(node->child);
 	node->leaves = list_nth(scan->custom_private, COLUMNS_PRIVATE_LEAVES);
-	foreach(lc, scan->custom_scan_tlist)
-	{
-		Expr	   *expr = lfirst_node(TargetEntry, lc)->expr;
-
-		if (foreach_current_index(lc) < naggregates)
-			node->aggregates = lappend(node->aggregates, expr);
-		else
-			node->conditions = lappend(node->conditions, expr);
-	}
+	take_parts(&node->parts, scan);
 	node->context = AllocSetContextCreate(estate->es_query_cxt, "gpusort columns", ALLOCSET_SMALL_SIZES);
+	node->some = AllocSetContextCreate(estate->es_query_cxt, "gpusort groups", ALLOCSET_SMALL_SIZES);
 }
 
 /* Translates the query, once. */
@@ -49,7 +71,7 @@ translate(GpuColumnsState *node)
 	if (node->query == NULL)
 	{
 		node->query = palloc(sizeof(ColumnsQuery));
-		why = columns_query(node->conditions, node->aggregates, node->query);
+		why = columns_query(&node->parts, node->query);
 		node->values = ExecInitExprList(node->query->values, &node->css.ss.ps);
 	}
 	MemoryContextSwitchTo(old);
@@ -88,17 +110,77 @@ not_tried(const GpuColumnsState *node)
 	return NULL;
 }
 
-/* Answers from columns, into the slot's values.  Returns NULL, or why that is impossible. */
+/* ---------------------------------------------------------------- answers from columns */
+
+/* Writes a group to the scan's slot. */
 static const char *
-answer_from_columns(GpuColumnsState *node, Datum *values, bool *nulls)
+put_group(const GpuColumnsState *node, const gs_reduced *group)
 {
-	ColumnsQuestion *question;
+	const ColumnsQuestion *question = node->question;
+	TupleTableSlot *slot = node->css.ss.ss_ScanTupleSlot;
+
+	return columns_result(node->query, &question->values, &question->steps, group, question->rows, slot->tts_values,
+						  slot->tts_isnull);
+}
+
+/* ColumnsQuestion.take: adds groups to their store. */
+static const char *
+take_groups(void *arg, const gs_reduced *groups, uint64 n)
+{
+	GpuColumnsState *node = arg;
+	const TupleTableSlot *slot = node->css.ss.ss_ScanTupleSlot;
+	Size		members = gs_steps_result_bytes(node->question->steps.steps) / sizeof(gs_reduced);
+	MemoryContext old = MemoryContextSwitchTo(node->some);
+	const char *why = NULL;
+
+	for (uint64 i = 0; i < n && why == NULL; i++)
+	{
+		why = put_group(node, groups + i * members);
+		if (why == NULL)
+			tuplestore_putvalues(node->groups, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(node->some);
+	return why;
+}
+
+/* Opens the store of groups. */
+static void
+open_store(GpuColumnsState *node)
+{
+	MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
+
+	node->groups = tuplestore_begin_heap(false, false, work_mem);
+	if (node->group == NULL)
+		node->group = MakeSingleTupleTableSlot(node->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+											   &TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old);
+}
+
+/* Frees the store of groups. */
+static void
+close_store(GpuColumnsState *node)
+{
+	if (node->groups == NULL)
+		return;
+	ExecClearTuple(node->group);
+	tuplestore_end(node->groups);
+	node->groups = NULL;
+}
+
+/* Answers from columns, into the scan's slot or the store.  Returns NULL, or why that is impossible. */
+static const char *
+answer_from_columns(GpuColumnsState *node)
+{
+	ColumnsQuestion *question = palloc0(sizeof(ColumnsQuestion));
 	ColumnsFigures figures = node->figures;
 	const char *why = translate(node);
 
 	if (why != NULL)
 		return why;
-	question = palloc0(sizeof(ColumnsQuestion));
+	if (node->query->nkeys > 0)
+		open_store(node);
+	node->question = question;
 	question->table = node->css.ss.ss_currentRelation;
 	question->leaves = node->leaves;
 	question->snapshot = node->css.ss.ps.state->es_snapshot;
@@ -106,20 +188,22 @@ answer_from_columns(GpuColumnsState *node, Datum *values, bool *nulls)
 	question->values = evaluate(node);
 	question->explained = node->css.ss.ps.instrument != NULL;
 	question->figures = &figures;
+	question->take = take_groups;
+	question->arg = node;
 	why = columns_answer(question);
-	if (why == NULL)
-		why = columns_result(node->query, &question->steps, question->reduced, question->rows, values, nulls);
-	if (why == NULL)
-	{
-		node->figures = figures;
-		node->scans++;
-	}
-	return why;
+	if (why == NULL && node->query->nkeys == 0)
+		why = put_group(node, question->reduced);
+	if (why != NULL)
+		return why;
+	node->figures = figures;
+	node->ngroups += question->groups;
+	node->scans++;
+	return NULL;
 }
 
-/* Fills the scan's row from columns.  Returns false if the child has to do it. */
+/* Answers from columns.  Returns false if the child has to do it. */
 static bool
-fill_from_columns(GpuColumnsState *node, TupleTableSlot *slot)
+try_columns(GpuColumnsState *node)
 {
 	MemoryContext old;
 	const char *why = not_tried(node);
@@ -129,45 +213,72 @@ fill_from_columns(GpuColumnsState *node, TupleTableSlot *slot)
 		MemoryContextReset(node->context);
 		ResetExprContext(node->css.ss.ps.ps_ExprContext);
 		old = MemoryContextSwitchTo(node->context);
-		why = answer_from_columns(node, slot->tts_values, slot->tts_isnull);
+		why = answer_from_columns(node);
 		MemoryContextSwitchTo(old);
 		if (why != NULL && gpusort_columns == COLUMNS_FORCE)
 			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 							errmsg("the query cannot be answered from columns"),
 							errdetail("Reason: %s.", why)));
 	}
+	if (why == NULL)
+		return true;
 	/* reasons may lie in the context of an answer */
-	if (why != NULL)
-		node->why = MemoryContextStrdup(node->css.ss.ps.state->es_query_cxt, why);
-	return why == NULL;
+	node->why = MemoryContextStrdup(node->css.ss.ps.state->es_query_cxt, why);
+	close_store(node);
+	return false;
 }
 
-/* Fills the scan's row from the child. */
-static void
-fill_from_child(GpuColumnsState *node, TupleTableSlot *slot)
-{
-	TupleTableSlot *row = ExecProcNode(node->child);
+/* ---------------------------------------------------------------- rows */
 
+/* Begins a scan.  A node that has once used its child goes on with it. */
+static void
+begin_scan(GpuColumnsState *node)
+{
+	TupleTableSlot *slot = node->css.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, sizeof(bool) * (Size) slot->tts_tupleDescriptor->natts);
+	close_store(node);
+	node->answered = node->why == NULL && try_columns(node);
+	node->begun = true;
+}
+
+/* Moves a row of the store or the child to the scan's slot.  Returns false at the end. */
+static bool
+move_row(const GpuColumnsState *node, TupleTableSlot *row)
+{
+	TupleTableSlot *slot = node->css.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
 	if (TupIsNull(row))
-		elog(ERROR, "an aggregate without groups returned no row");
+		return false;
 	slot_getallattrs(row);
 	for (int i = 0; i < row->tts_tupleDescriptor->natts; i++)
 	{
 		slot->tts_values[i] = row->tts_values[i];
 		slot->tts_isnull[i] = row->tts_isnull[i];
 	}
+	ExecStoreVirtualTuple(slot);
+	return true;
 }
 
-/* Fills the scan's row.  A node that has once used its child goes on with it. */
-static void
-fill(GpuColumnsState *node, TupleTableSlot *slot)
+/* Brings the scan's next row into its slot.  Returns false at the end. */
+static bool
+next_row(GpuColumnsState *node)
 {
-	ExecClearTuple(slot);
-	memset(slot->tts_isnull, true, sizeof(bool) * (Size) slot->tts_tupleDescriptor->natts);
-	node->answered = node->why == NULL && fill_from_columns(node, slot);
+	bool		first = !node->returned;
+
+	node->returned = true;
 	if (!node->answered)
-		fill_from_child(node, slot);
-	ExecStoreVirtualTuple(slot);
+		return move_row(node, ExecProcNode(node->child));
+	if (node->groups != NULL)
+	{
+		(void) tuplestore_gettupleslot(node->groups, true, false, node->group);
+		return move_row(node, node->group);
+	}
+	if (first && TTS_EMPTY(node->css.ss.ss_ScanTupleSlot))
+		ExecStoreVirtualTuple(node->css.ss.ss_ScanTupleSlot);
+	return first;
 }
 
 /* ExecCustomScan */
@@ -175,25 +286,32 @@ static TupleTableSlot *
 exec_node(CustomScanState *css)
 {
 	GpuColumnsState *node = (GpuColumnsState *) css;
-	TupleTableSlot *slot = css->ss.ss_ScanTupleSlot;
+	ExprContext *context = css->ss.ps.ps_ExprContext;
 
-	if (node->returned)
-		return NULL;
-	if (!node->answered)
-		fill(node, slot);
-	node->returned = true;
-	if (css->ss.ps.ps_ProjInfo == NULL)
-		return slot;
-	ResetExprContext(css->ss.ps.ps_ExprContext);
-	css->ss.ps.ps_ExprContext->ecxt_scantuple = slot;
-	return ExecProject(css->ss.ps.ps_ProjInfo);
+	if (!node->begun)
+		begin_scan(node);
+	while (next_row(node))
+	{
+		ResetExprContext(context);
+		context->ecxt_scantuple = css->ss.ss_ScanTupleSlot;
+		if (css->ss.ps.qual == NULL || ExecQual(css->ss.ps.qual, context))
+			return css->ss.ps.ps_ProjInfo != NULL ? ExecProject(css->ss.ps.ps_ProjInfo) : css->ss.ss_ScanTupleSlot;
+		InstrCountFiltered1(css, 1);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return NULL;
 }
 
 /* EndCustomScan */
 static void
 end_node(CustomScanState *css)
 {
-	ExecEndNode(((GpuColumnsState *) css)->child);
+	GpuColumnsState *node = (GpuColumnsState *) css;
+
+	close_store(node);
+	if (node->group != NULL)
+		ExecDropSingleTupleTableSlot(node->group);
+	ExecEndNode(node->child);
 }
 
 /* ReScanCustomScan.  Without a changed parameter the answer stays what it was: the snapshot is the scan's. */
@@ -205,9 +323,11 @@ rescan_node(CustomScanState *css)
 	node->returned = false;
 	if (css->ss.ps.chgParam != NULL)
 	{
-		node->answered = false;
+		node->begun = false;
 		UpdateChangedParamSet(node->child, css->ss.ps.chgParam);
 	}
+	else if (node->groups != NULL)
+		tuplestore_rescan(node->groups);
 	if (node->child->chgParam == NULL)
 		ExecReScan(node->child);
 }

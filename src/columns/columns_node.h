@@ -1,10 +1,12 @@
 /*
- * columns_node.h: Custom Scan (GpuColumns), which answers aggregates from resident columns.
+ * columns_node.h: Custom Scan (GpuColumns), which answers aggregates and groups from resident columns.
  */
 #ifndef GPUSORT_COLUMNS_NODE_H
 #define GPUSORT_COLUMNS_NODE_H
 
 #include "nodes/execnodes.h"
+
+#include "utils/tuplestore.h"
 
 #include "src/nodes/our_node.h"
 #include "columns_answer.h"
@@ -15,24 +17,41 @@
 typedef enum ColumnsPrivate
 {
 	COLUMNS_PRIVATE_LEAVES,		/* OID list: the partitions to read; NIL: the table itself */
-	COLUMNS_PRIVATE_AGGREGATES	/* Integer: columns of custom_scan_tlist that are aggregates; conditions follow */
+	COLUMNS_PRIVATE_COUNTS,		/* int list of ColumnsCounts: what the members of custom_scan_tlist are, in this order */
+	COLUMNS_PRIVATE_KINDS,		/* int list: ColumnsParts' */
+	COLUMNS_PRIVATE_ORDERS		/* int list: ColumnsParts' */
 } ColumnsPrivate;
+
+typedef enum ColumnsCounts
+{
+	COLUMNS_KEYS,
+	COLUMNS_AGGREGATES,
+	COLUMNS_CONDITIONS,
+	COLUMNS_HAVING,
+	COLUMNS_LIMITS,
+	COLUMNS_NCOUNTS
+} ColumnsCounts;
 
 typedef struct GpuColumnsState
 {
 	CustomScanState css;
 	PlanState  *child;			/* PostgreSQL's aggregate over the table */
-	List	   *conditions;
-	List	   *aggregates;
+	ColumnsParts parts;
 	List	   *leaves;			/* OIDs, or NIL */
 	ColumnsQuery *query;		/* NULL until the first answer */
 	List	   *values;			/* ExprStates of the query's values */
 	MemoryContext context;		/* of an answer */
+	MemoryContext some;			/* of some groups while they become rows */
+	ColumnsQuestion *question;	/* while groups come */
+	bool		begun;			/* this scan has an answer, or runs the child */
 	bool		returned;		/* the row of this scan */
-	bool		answered;		/* it lies in the scan's slot, from columns */
+	bool		answered;		/* from columns: it lies in the scan's slot, or groups in their store */
+	Tuplestorestate *groups;
+	TupleTableSlot *group;		/* of that store */
 	const char *why;			/* the child runs; NULL: it does not */
 	ColumnsFigures figures;		/* of all scans */
-	uint64		scans;			/* answered from columns */
+	uint64		scans;			/* answered from columns, */
+	uint64		ngroups;		/* with groups in all */
 } GpuColumnsState;
 
 extern const CustomScanMethods columns_scan_methods;

@@ -1,15 +1,19 @@
 /*
- * columns_query.c: a query's filter and aggregates, as questions about columns.
+ * columns_query.c: a query's filter, keys and aggregates, as questions about columns.
  *
  * Expressions are PostgreSQL's own, known by the OIDs of built-in functions and operator families.  Whatever is not
  * known here is not answered from columns.
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_aggregate.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
+#include "commands/extension.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
@@ -19,6 +23,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "columns_query.h"
+#include "columns_terms.h"
 
 /* Functions of + - * and the type of their values. */
 static const struct
@@ -39,11 +44,6 @@ static const struct
 	{F_INT84PL, GS_CODE_ADD, INT8OID}, {F_INT84MI, GS_CODE_SUBTRACT, INT8OID}, {F_INT84MUL, GS_CODE_MULTIPLY, INT8OID},
 	{F_NUMERIC_ADD, GS_CODE_ADD, NUMERICOID}, {F_NUMERIC_SUB, GS_CODE_SUBTRACT, NUMERICOID},
 	{F_NUMERIC_MUL, GS_CODE_MULTIPLY, NUMERICOID},
-};
-
-/* Casts that keep every value. */
-static const Oid widening[] = {
-	F_INT4_INT2, F_INT8_INT2, F_INT8_INT4, F_NUMERIC_INT2, F_NUMERIC_INT4, F_NUMERIC_INT8, F_FLOAT8_FLOAT4
 };
 
 /* Aggregates: the operation over values of a type. */
@@ -69,281 +69,95 @@ static const struct
 	{F_MAX_TIMESTAMP, GS_MAX, TIMESTAMPOID}, {F_MAX_TIMESTAMPTZ, GS_MAX, TIMESTAMPTZOID},
 };
 
-/* Returns true for a cast that keeps every value. */
-static bool
-is_widening(Oid function)
+/* Other aggregates of PostgreSQL, and those of gpusort, by their names. */
+static const struct
 {
-	for (int i = 0; i < (int) lengthof(widening); i++)
-		if (widening[i] == function)
-			return true;
-	return false;
+	Oid			function;
+	QueryKind	kind;
+}			ordered_aggregates[] =
+{
+	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, QUERY_CONTINUOUS}, {F_PERCENTILE_CONT__FLOAT8_FLOAT8, QUERY_CONTINUOUS},
+	{F_PERCENTILE_DISC_FLOAT8_ANYELEMENT, QUERY_DISCRETE}, {F_PERCENTILE_DISC__FLOAT8_ANYELEMENT, QUERY_DISCRETE},
+	{F_MODE, QUERY_MODE},
+};
+static const struct
+{
+	const char *name;
+	QueryKind	kind;
+}			own_aggregates[] =
+{
+	{"gpu_count_distinct", QUERY_DISTINCT}, {"gpu_median", QUERY_CONTINUOUS},
+	{"gpu_percentile_cont", QUERY_CONTINUOUS}, {"gpu_percentile_disc", QUERY_DISCRETE},
+	{"gpu_percentile_cont_within", QUERY_CONTINUOUS}, {"gpu_percentile_disc_within", QUERY_DISCRETE},
+	{"gpu_mode_within", QUERY_MODE},
+};
+
+/* Casts to float8 that keep the order of values. */
+static const Oid casts_to_float8[] = {
+	F_FLOAT8_INT2, F_FLOAT8_INT4, F_FLOAT8_INT8, F_FLOAT8_NUMERIC, F_FLOAT8_FLOAT4
+};
+
+/* ---------------------------------------------------------------- kinds of aggregates */
+
+/* Returns what an aggregate of the extension does. */
+static QueryKind
+own_kind(Oid function)
+{
+	const char *name = get_func_name(function);
+
+	for (int i = 0; name != NULL && i < (int) lengthof(own_aggregates); i++)
+		if (strcmp(own_aggregates[i].name, name) == 0 &&
+			getExtensionOfObject(ProcedureRelationId, function) == get_extension_oid("gpusort", true))
+			return own_aggregates[i].kind;
+	return QUERY_UNKNOWN;
 }
 
-/* Removes casts that keep every value: widening ones, and a domain's to its base type. */
-static Expr *
-without_casts(Expr *expr)
+QueryKind
+columns_aggregate_kind(const Aggref *aggregate)
 {
-	for (;;)
-	{
-		if (IsA(expr, RelabelType) &&
-			getBaseType(exprType((Node *) ((RelabelType *) expr)->arg)) == ((RelabelType *) expr)->resulttype)
-			expr = ((RelabelType *) expr)->arg;
-		else if (IsA(expr, FuncExpr) && is_widening(((FuncExpr *) expr)->funcid))
-			expr = linitial(((FuncExpr *) expr)->args);
-		else
-			return expr;
-	}
+	if (aggregate->aggfnoid >= FirstNormalObjectId)
+		return own_kind(aggregate->aggfnoid);
+	if (aggregate->aggdistinct != NIL)
+		return aggregate->aggfnoid == F_COUNT_ANY ? QUERY_DISTINCT : QUERY_UNKNOWN;
+	for (int i = 0; i < (int) lengthof(ordered_aggregates); i++)
+		if (ordered_aggregates[i].function == aggregate->aggfnoid)
+			return ordered_aggregates[i].kind;
+	return aggregate->aggkind == AGGKIND_NORMAL ? QUERY_PLAIN : QUERY_UNKNOWN;
 }
 
-/* Returns true for integers and numerics, which can be added and multiplied. */
+/* Returns true if DISTINCT is about one value and its type's own equality, and so is an order with it. */
 static bool
-is_number(Oid type)
+is_plain_distinct(const Aggref *aggregate)
 {
-	return type == INT2OID || type == INT4OID || type == INT8OID || type == NUMERICOID;
+	const TargetEntry *value = linitial_node(TargetEntry, aggregate->args);
+	const SortGroupClause *distinct = linitial_node(SortGroupClause, aggregate->aggdistinct);
+
+	return list_length(aggregate->aggdistinct) == 1 && list_length(aggregate->args) == 1 &&
+		distinct->eqop == lookup_type_cache(exprType((Node *) value->expr), TYPECACHE_EQ_OPR)->eq_opr;
 }
 
-/* Walker: finds what may not be in a value that is computed once for a scan. */
+/* Returns true if the values of WITHIN GROUP ascend in their type's own order. */
 static bool
-depends_on_row(Node *node, void *context)
+is_plain_order(const Aggref *aggregate)
 {
-	if (node == NULL)
+	const TargetEntry *value = linitial_node(TargetEntry, aggregate->args);
+	const SortGroupClause *order = linitial_node(SortGroupClause, aggregate->aggorder);
+
+	return list_length(aggregate->aggorder) == 1 &&
+		order->sortop == lookup_type_cache(exprType((Node *) value->expr), TYPECACHE_LT_OPR)->lt_opr;
+}
+
+/* Returns true if an aggregate has nothing but its arguments, a FILTER, and what its kind has. */
+static bool
+is_plain(const Aggref *aggregate)
+{
+	if (aggregate->aggvariadic || aggregate->agglevelsup > 0 || aggregate->aggsplit != AGGSPLIT_SIMPLE)
 		return false;
-	if (IsA(node, Var) || IsA(node, PlaceHolderVar) || IsA(node, Aggref) || IsA(node, SubPlan) ||
-		IsA(node, AlternativeSubPlan) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
-		return true;
-	return expression_tree_walker(node, depends_on_row, context);
-}
-
-/* Returns true if an expression has one value for a scan. */
-static bool
-is_value(Expr *expr)
-{
-	return !depends_on_row((Node *) expr, NULL) && !contain_volatile_functions((Node *) expr) &&
-		!expression_returns_set((Node *) expr);
-}
-
-/* Returns the index of a value, a new one if necessary. */
-static int
-add_value(ColumnsQuery *query, Expr *expr)
-{
-	int			index = 0;
-	ListCell   *lc;
-
-	foreach(lc, query->values)
-	{
-		if (equal(lfirst(lc), expr))
-			return index;
-		index++;
-	}
-	query->values = lappend(query->values, expr);
-	return index;
-}
-
-/* Finds a column, a new one if necessary.  Returns NULL, or why it cannot be one. */
-static const char *
-add_column(ColumnsQuery *query, const Var *var, int *index)
-{
-	ColumnDescription *column = &query->columns[query->ncolumns];
-	const char *why;
-
-	if (var->varattno <= 0 || var->varlevelsup > 0)
-		return "it needs a system column or a whole row";
-	for (*index = 0; *index < query->ncolumns; (*index)++)
-		if (query->columns[*index].number == var->varattno)
-			return NULL;
-	if (query->ncolumns == (int) GS_STEPS_MAX_COLUMNS)
-		return "it needs too many columns";
-	why = column_describe_type(var->vartype, var->vartypmod, column);
-	column->number = var->varattno;
-	query->ncolumns += why == NULL;
-	return why;
-}
-
-/* Returns the base type of a column. */
-static Oid
-column_type(const ColumnsQuery *query, int column)
-{
-	return getBaseType(query->columns[column].type);
-}
-
-/* ---------------------------------------------------------------- conditions */
-
-/* Returns true if values of a type can be converted exactly to be compared with a column of another. */
-static bool
-is_comparable(Oid column, Oid value, bool equality)
-{
-	switch (column)
-	{
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case NUMERICOID:
-			return is_number(value);
-		case FLOAT4OID:
-		case FLOAT8OID:
-			return value == FLOAT4OID || value == FLOAT8OID;
-		case DATEOID:
-		case TIMESTAMPOID:
-			return value == DATEOID || value == TIMESTAMPOID;
-		case TIMESTAMPTZOID:
-			return value == DATEOID || value == TIMESTAMPOID || value == TIMESTAMPTZOID;
-		case BOOLOID:
-		case TIMEOID:
-		case OIDOID:
-			return value == column;
-		default:
-			/* uuids and enums are held in another order than theirs */
-			return equality && value == column;
-	}
-}
-
-/* Finds the test of an operator of a type's family.  Returns false if it is none of those. */
-static bool
-test_of(Oid op, Oid type, gs_test *test)
-{
-	static const gs_test tests[] = {GS_TEST_LT, GS_TEST_LE, GS_TEST_EQ, GS_TEST_GE, GS_TEST_GT};
-	Oid			family = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	int			strategy = OidIsValid(family) ? get_op_opfamily_strategy(op, family) : 0;
-	Oid			negator;
-
-	if (strategy >= BTLessStrategyNumber && strategy <= BTGreaterStrategyNumber)
-	{
-		*test = tests[strategy - BTLessStrategyNumber];
-		return true;
-	}
-	negator = get_negator(op);
-	*test = GS_TEST_NE;
-	return OidIsValid(family) && OidIsValid(negator) &&
-		get_op_opfamily_strategy(negator, family) == BTEqualStrategyNumber;
-}
-
-/* Appends a test. */
-static void
-append_term(ColumnsQuery *query, QueryTerm term)
-{
-	query->terms = query->nterms == 0 ? palloc_array(QueryTerm, 1) :
-		repalloc_array(query->terms, QueryTerm, query->nterms + 1);
-	query->terms[query->nterms++] = term;
-}
-
-/* Adds a comparison of a column with a value, or an array of them.  Returns NULL, or why it cannot be done. */
-static const char *
-add_comparison(ColumnsQuery *query, Oid op, Expr *left, Expr *right, bool array)
-{
-	const char *other = "a condition is not a comparison of a column with a value";
-	QueryTerm	term = {0};
-	Expr	   *column = without_casts(left);
-	Oid			compared = exprType((Node *) left);
-	const char *why;
-
-	if (!IsA(column, Var) || !is_value(right))
-		return other;
-	term.type = array ? get_element_type(exprType((Node *) right)) : exprType((Node *) right);
-	if (!test_of(op, compared, &term.test) || (array && term.test != GS_TEST_EQ))
-		return other;
-	why = add_column(query, (Var *) column, &term.column);
-	if (why != NULL)
-		return why;
-	if (!is_comparable(column_type(query, term.column), term.type,
-					   term.test == GS_TEST_EQ || term.test == GS_TEST_NE) ||
-		(compared != column_type(query, term.column) && !is_comparable(compared, term.type, false)))
-		return "a condition compares types that are not compared exactly";
-	if (array)
-		term.test = GS_TEST_IN;
-	term.value = add_value(query, right);
-	append_term(query, term);
-	return NULL;
-}
-
-/* Adds a test of a column alone. */
-static const char *
-add_test(ColumnsQuery *query, Expr *expr, gs_test test, bool truth)
-{
-	QueryTerm	term = {.test = test, .value = -1, .type = BOOLOID, .truth = truth};
-	Expr	   *column = without_casts(expr);
-	const char *why;
-
-	if (!IsA(column, Var))
-		return "a condition is not about a column";
-	why = add_column(query, (Var *) column, &term.column);
-	if (why == NULL && test == GS_TEST_EQ && column_type(query, term.column) != BOOLOID)
-		why = "a condition is not about a column";
-	if (why == NULL)
-		append_term(query, term);
-	return why;
-}
-
-/* Adds column IS [NOT] TRUE and such. */
-static const char *
-add_boolean_test(ColumnsQuery *query, const BooleanTest *test)
-{
-	switch (test->booltesttype)
-	{
-		case IS_TRUE:
-			return add_test(query, test->arg, GS_TEST_EQ, true);
-		case IS_FALSE:
-			return add_test(query, test->arg, GS_TEST_EQ, false);
-		case IS_UNKNOWN:
-			return add_test(query, test->arg, GS_TEST_IS_NULL, false);
-		case IS_NOT_UNKNOWN:
-			return add_test(query, test->arg, GS_TEST_NOT_NULL, false);
-		default:
-			return "a condition is true for NULL and for a value";
-	}
-}
-
-/* Adds a comparison whose column may be on either side. */
-static const char *
-add_operator(ColumnsQuery *query, const OpExpr *op)
-{
-	Expr	   *left = linitial(op->args);
-	Expr	   *right = list_length(op->args) == 2 ? lsecond(op->args) : NULL;
-	Oid			commuted;
-
-	if (right == NULL)
-		return "a condition is not a comparison of a column with a value";
-	if (IsA(without_casts(left), Var))
-		return add_comparison(query, op->opno, left, right, false);
-	commuted = get_commutator(op->opno);
-	if (!OidIsValid(commuted))
-		return "a condition is not a comparison of a column with a value";
-	return add_comparison(query, commuted, right, left, false);
-}
-
-/* Adds a condition. */
-static const char *
-add_condition(ColumnsQuery *query, Expr *condition)
-{
-	switch (nodeTag(condition))
-	{
-		case T_OpExpr:
-			return add_operator(query, (OpExpr *) condition);
-		case T_ScalarArrayOpExpr:
-			{
-				const ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) condition;
-
-				if (!op->useOr)
-					return "a condition has NOT IN or ALL";
-				return add_comparison(query, op->opno, linitial(op->args), lsecond(op->args), true);
-			}
-		case T_NullTest:
-			if (((NullTest *) condition)->argisrow)
-				return "a condition is not about a column";
-			return add_test(query, ((NullTest *) condition)->arg,
-							((NullTest *) condition)->nulltesttype == IS_NULL ? GS_TEST_IS_NULL : GS_TEST_NOT_NULL,
-							false);
-		case T_BooleanTest:
-			return add_boolean_test(query, (BooleanTest *) condition);
-		case T_BoolExpr:
-			if (((BoolExpr *) condition)->boolop != NOT_EXPR)
-				return "a condition has OR";
-			return add_test(query, linitial(((BoolExpr *) condition)->args), GS_TEST_EQ, false);
-		case T_Var:
-		case T_RelabelType:
-			return add_test(query, condition, GS_TEST_EQ, true);
-		default:
-			return "a condition is not a comparison of a column with a value";
-	}
+	if (AGGKIND_IS_ORDERED_SET(aggregate->aggkind))
+		return is_plain_order(aggregate);
+	if (aggregate->aggdistinct != NIL)
+		return is_plain_distinct(aggregate);
+	return aggregate->aggorder == NIL;
 }
 
 /* ---------------------------------------------------------------- aggregates */
@@ -361,22 +175,22 @@ append_item(QueryRequest *request, gs_code code, int operand, Oid type)
 static const char *
 add_expression(ColumnsQuery *query, QueryRequest *request, Expr *expr)
 {
-	Expr	   *inner = without_casts(expr);
+	Expr	   *inner = terms_without_casts(expr);
 	const char *why;
 	int			index;
 
 	check_stack_depth();
 	if (IsA(inner, Var))
 	{
-		why = add_column(query, (Var *) inner, &index);
+		why = terms_column(query, (Var *) inner, &index);
 		if (why == NULL)
-			append_item(request, GS_CODE_COLUMN, index, column_type(query, index));
+			append_item(request, GS_CODE_COLUMN, index, terms_column_type(query, index));
 		return why;
 	}
-	if (is_value(expr))
+	if (terms_is_value(expr))
 	{
-		append_item(request, GS_CODE_CONSTANT, add_value(query, expr), exprType((Node *) expr));
-		return is_number(exprType((Node *) expr)) ? NULL : "a constant is not a number";
+		append_item(request, GS_CODE_CONSTANT, terms_value(query, expr), exprType((Node *) expr));
+		return terms_is_number(exprType((Node *) expr)) ? NULL : "a constant is not a number";
 	}
 	for (int i = 0; IsA(inner, OpExpr) && i < (int) lengthof(arithmetic); i++)
 	{
@@ -393,31 +207,36 @@ add_expression(ColumnsQuery *query, QueryRequest *request, Expr *expr)
 	return "an aggregate's argument is not an expression of + - * over columns";
 }
 
-static const char *add_parts(ColumnsQuery *query, Expr *argument);
+static const char *add_parts(ColumnsQuery *query, const QueryRequest *whole);
 
 /* Finds a request, a new one if necessary.  Returns NULL, or why it cannot be made. */
 static const char *
-add_request(ColumnsQuery *query, gs_operation operation, Expr *argument, int *index)
+add_request(ColumnsQuery *query, const QueryRequest *wanted, int *index)
 {
 	QueryRequest *request = &query->requests[query->nrequests];
 	const char *why = NULL;
 
 	for (*index = 0; *index < query->nrequests; (*index)++)
-		if (query->requests[*index].operation == operation && equal(query->requests[*index].argument, argument))
+	{
+		const QueryRequest *other = &query->requests[*index];
+
+		if (other->operation == wanted->operation && other->fraction == wanted->fraction &&
+			equal(other->argument, wanted->argument) && equal(other->filter, wanted->filter))
 			return NULL;
+	}
 	if (query->nrequests == (int) GS_STEPS_MAX_AGGREGATES)
 		return "it has too many aggregates";
-	memset(request, 0, sizeof(*request));
-	request->operation = operation;
-	request->argument = argument;
-	if (argument != NULL)
+	*request = *wanted;
+	if (request->argument != NULL)
 	{
-		why = add_expression(query, request, argument);
-		request->type = exprType((Node *) argument);
+		why = add_expression(query, request, request->argument);
+		request->type = getBaseType(exprType((Node *) request->argument));
 	}
 	query->nrequests++;
-	if (why == NULL && argument != NULL)
-		why = add_parts(query, argument);
+	if (why == NULL)
+		why = terms_add(query, request->filter, false, &request->terms);
+	if (why == NULL && request->argument != NULL)
+		why = add_parts(query, request);
 	return why;
 }
 
@@ -427,112 +246,244 @@ add_request(ColumnsQuery *query, gs_operation operation, Expr *argument, int *in
  * Numerics of these sizes never leave theirs.
  */
 static const char *
-add_parts(ColumnsQuery *query, Expr *argument)
+add_parts(ColumnsQuery *query, const QueryRequest *whole)
 {
-	Expr	   *whole = without_casts(argument);
+	Expr	   *expr = terms_without_casts(whole->argument);
 	const char *why = NULL;
 	ListCell   *lc;
 	int			index;
 
-	if (!IsA(whole, OpExpr))
+	if (!IsA(expr, OpExpr))
 		return NULL;
-	foreach(lc, ((OpExpr *) whole)->args)
+	foreach(lc, ((OpExpr *) expr)->args)
 	{
-		Expr	   *part = without_casts(lfirst(lc));
+		QueryRequest part = {.operation = GS_COUNT, .argument = terms_without_casts(lfirst(lc)),
+		.filter = whole->filter, .fraction = -1};
 
-		if (why != NULL || !IsA(part, OpExpr) || is_value(part))
+		if (why != NULL || !IsA(part.argument, OpExpr) || terms_is_value(part.argument))
 			continue;
-		why = exprType((Node *) part) == NUMERICOID ? add_parts(query, part) :
-			add_request(query, GS_COUNT, part, &index);
+		why = exprType((Node *) part.argument) == NUMERICOID ? add_parts(query, &part) :
+			add_request(query, &part, &index);
 	}
 	return why;
 }
 
-/* Returns true if an aggregate has nothing but its arguments. */
-static bool
-is_plain(const Aggref *aggregate)
+/* Adds a request as another operation. */
+static const char *
+add_operation(ColumnsQuery *query, const QueryRequest *request, int operation, int *index)
 {
-	return aggregate->aggkind == AGGKIND_NORMAL && aggregate->aggdistinct == NIL && aggregate->aggorder == NIL &&
-		aggregate->aggfilter == NULL && !aggregate->aggvariadic && aggregate->agglevelsup == 0 &&
-		aggregate->aggsplit == AGGSPLIT_SIMPLE;
+	QueryRequest other = *request;
+
+	other.operation = operation;
+	return add_request(query, &other, index);
 }
 
 /* Adds an aggregate of doubles. */
 static const char *
-add_doubles(ColumnsQuery *query, gs_operation operation, Expr *argument, QueryAnswer *answer)
+add_doubles(ColumnsQuery *query, const QueryRequest *request, QueryAnswer *answer)
 {
 	const char *why = NULL;
 
-	if (!IsA(without_casts(argument), Var))
+	if (!IsA(terms_without_casts(request->argument), Var))
 		return "an aggregate's argument is not an expression of + - * over columns";
-	if (operation == GS_SUM && !gpusort_columns_float_sums)
+	if (request->operation == GS_SUM && !gpusort_columns_float_sums)
 		return "gpusort.columns_float_sums is off";
 	if (answer->aggregate->aggfnoid == F_AVG_FLOAT8)
 	{
-		why = add_request(query, GS_MIN, argument, &answer->least);
+		why = add_operation(query, request, GS_MIN, &answer->least);
 		if (why == NULL)
-			why = add_request(query, GS_MAX, argument, &answer->greatest);
+			why = add_operation(query, request, GS_MAX, &answer->greatest);
 	}
-	return why == NULL ? add_request(query, operation, argument, &answer->request) : why;
+	return why == NULL ? add_request(query, request, &answer->request) : why;
 }
 
-/* Adds an aggregate with an argument, as an operation over values of a type. */
+/* Adds an aggregate with an argument over values of a type. */
 static const char *
-add_over_values(ColumnsQuery *query, gs_operation operation, Oid type, Expr *argument, QueryAnswer *answer)
+add_over_values(ColumnsQuery *query, QueryRequest *request, Oid type, QueryAnswer *answer)
 {
+	const Expr *argument = request->argument;
+
 	/* count(1) counts rows */
-	if (operation == GS_COUNT && IsA(argument, Const) && !((Const *) argument)->constisnull)
-		argument = NULL;
-	if (type == FLOAT8OID || type == FLOAT4OID)
-		return add_doubles(query, operation, argument, answer);
-	if (argument != NULL && !is_number(type) && !IsA(without_casts(argument), Var))
+	if (request->operation == GS_COUNT && IsA(argument, Const) && !((const Const *) argument)->constisnull)
+		request->argument = NULL;
+	else if (type == FLOAT8OID || type == FLOAT4OID)
+		return add_doubles(query, request, answer);
+	else if (!terms_is_number(type) && !IsA(terms_without_casts(request->argument), Var) &&
+			 (OidIsValid(type) || !terms_is_number(exprType((const Node *) argument))))
+		return "an aggregate's argument is not an expression of + - * over columns";
+	return add_request(query, request, &answer->request);
+}
+
+/* Adds an aggregate of PostgreSQL with neither DISTINCT nor an order. */
+static const char *
+add_plain(ColumnsQuery *query, QueryRequest *request, QueryAnswer *answer)
+{
+	Oid			function = answer->aggregate->aggfnoid;
+
+	request->operation = GS_COUNT;
+	if (function == F_COUNT_)
+		return add_request(query, request, &answer->request);
+	for (int i = 0; i < (int) lengthof(known_aggregates); i++)
+		if (known_aggregates[i].function == function)
+		{
+			request->operation = known_aggregates[i].operation;
+			request->argument = linitial_node(TargetEntry, answer->aggregate->args)->expr;
+			return add_over_values(query, request, known_aggregates[i].type, answer);
+		}
+	return "an aggregate is not one that columns answer";
+}
+
+/* Returns true if values of a column's type have the order of what is held of them. */
+static bool
+is_ordered(const ColumnsQuery *query, int column)
+{
+	Oid			type = terms_column_type(query, column);
+
+	return type != UUIDOID && !type_is_enum(type);
+}
+
+/* Returns an argument without a cast to float8, of whose ranks the cast is taken. */
+static Expr *
+without_float8(Expr *expr, bool *cast)
+{
+	for (int i = 0; IsA(expr, FuncExpr) && i < (int) lengthof(casts_to_float8); i++)
+		if (((FuncExpr *) expr)->funcid == casts_to_float8[i])
+		{
+			*cast = true;
+			return linitial(((FuncExpr *) expr)->args);
+		}
+	return expr;
+}
+
+/* Returns the fraction of a percentile: before WITHIN GROUP, an argument, or the median's. */
+static Expr *
+fraction_of(const Aggref *aggregate)
+{
+	if (aggregate->aggdirectargs != NIL)
+		return linitial(aggregate->aggdirectargs);
+	if (list_length(aggregate->args) > 1)
+		return lsecond_node(TargetEntry, aggregate->args)->expr;
+	return (Expr *) makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(0.5), false, FLOAT8PASSBYVAL);
+}
+
+/* Adds an aggregate that needs all values of a column at once. */
+static const char *
+add_over_all(ColumnsQuery *query, QueryKind kind, QueryRequest *request, QueryAnswer *answer)
+{
+	Expr	   *argument = linitial_node(TargetEntry, answer->aggregate->args)->expr;
+	Expr	   *fraction;
+	const char *why;
+	int			column;
+
+	request->operation = kind == QUERY_DISTINCT ? GS_DISTINCT : kind == QUERY_MODE ? GS_MODE :
+		kind == QUERY_DISCRETE ? GS_RANK_DISC : GS_RANK_FLOOR;
+	if (kind == QUERY_DISCRETE || kind == QUERY_CONTINUOUS)
 	{
-		if (OidIsValid(type) || !is_number(exprType((Node *) argument)))
-			return "an aggregate's argument is not an expression of + - * over columns";
+		argument = without_float8(argument, &answer->cast);
+		fraction = fraction_of(answer->aggregate);
+		if (!terms_is_value(fraction))
+			return "a fraction depends on the row";
+		request->fraction = terms_value(query, fraction);
+		request->fraction_type = exprType((Node *) fraction);
 	}
-	return add_request(query, operation, argument, &answer->request);
+	/* gpusort's percentiles of numerics are of double precision */
+	answer->cast = answer->cast || (kind == QUERY_CONTINUOUS && exprType((Node *) argument) == NUMERICOID);
+	request->argument = terms_without_casts(argument);
+	if (!IsA(request->argument, Var))
+		return "an aggregate's argument is not a column";
+	why = terms_column(query, (Var *) request->argument, &column);
+	if (why != NULL)
+		return why;
+	if (kind != QUERY_DISTINCT && (!is_ordered(query, column) || terms_column_type(query, column) !=
+								   getBaseType(exprType((Node *) argument))))
+		return "an aggregate's argument is not a column that is held in its order";
+	return add_request(query, request, &answer->request);
 }
 
 /* Adds an aggregate.  Returns NULL, or why it cannot be answered. */
 static const char *
-add_aggregate(ColumnsQuery *query, const Aggref *aggregate)
+add_aggregate(ColumnsQuery *query, const Aggref *aggregate, QueryKind kind)
 {
 	QueryAnswer *answer = &query->answers[query->nanswers++];
-	Expr	   *argument;
+	QueryRequest request = {.filter = make_ands_implicit(aggregate->aggfilter), .fraction = -1};
 
-	*answer = (QueryAnswer) {aggregate, -1, -1, -1};
+	*answer = (QueryAnswer) {aggregate, -1, -1, -1, false};
+	if (kind == QUERY_UNKNOWN)
+		return "an aggregate is not one that columns answer";
 	if (!is_plain(aggregate))
-		return "an aggregate has DISTINCT, ORDER BY or FILTER";
-	if (aggregate->aggfnoid == F_COUNT_)
-		return add_request(query, GS_COUNT, NULL, &answer->request);
-	for (int i = 0; i < (int) lengthof(known_aggregates); i++)
-		if (known_aggregates[i].function == aggregate->aggfnoid)
-		{
-			argument = linitial_node(TargetEntry, aggregate->args)->expr;
-			return add_over_values(query, known_aggregates[i].operation, known_aggregates[i].type, argument, answer);
-		}
-	return "an aggregate is not one of count, sum, avg, min and max";
+		return "an aggregate has DISTINCT or an order of its own";
+	return kind == QUERY_PLAIN ? add_plain(query, &request, answer) : add_over_all(query, kind, &request, answer);
+}
+
+/* ---------------------------------------------------------------- groups */
+
+/* Adds keys. */
+static const char *
+add_keys(ColumnsQuery *query, List *keys)
+{
+	ListCell   *lc;
+
+	if (list_length(keys) > (int) GS_STEPS_MAX_KEYS)
+		return "it has too many keys";
+	foreach(lc, keys)
+	{
+		const char *why = terms_column(query, lfirst_node(Var, lc), &query->keys[query->nkeys]);
+
+		if (why != NULL)
+			return why;
+		if (terms_column_type(query, query->keys[query->nkeys++]) == UUIDOID)
+			return "a key is too wide";
+	}
+	return NULL;
+}
+
+/* Adds the order of the groups that are wanted, and how many. */
+static const char *
+add_limit(ColumnsQuery *query, const ColumnsParts *parts)
+{
+	int			count = list_length(parts->orders) / 3;
+
+	if (count > (int) GS_STEPS_MAX_KEYS)
+		return "its order has too many parts";
+	for (int i = 0; i < count; i++)
+	{
+		int			member = list_nth_int(parts->orders, 3 * i);
+		const Expr *expr = member < query->nkeys ? list_nth(parts->keys, member) :
+			list_nth(parts->aggregates, member - query->nkeys);
+		QueryOrder *order = &query->orders[query->norders++];
+
+		*order = (QueryOrder) {terms_member(query, expr), list_nth_int(parts->orders, 3 * i + 1) != 0,
+		list_nth_int(parts->orders, 3 * i + 2) != 0};
+		if (order->member < 0 || (order->member < query->nkeys && !is_ordered(query, query->keys[order->member])))
+			return "its order is not one of keys and exact aggregates";
+	}
+	query->limit = terms_value(query, linitial(parts->limits));
+	if (list_length(parts->limits) > 1)
+		query->offset = terms_value(query, lsecond(parts->limits));
+	return NULL;
 }
 
 const char *
-columns_query(List *conditions, List *aggregates, ColumnsQuery *query)
+columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 {
-	const char *why = NULL;
+	const char *why;
 	ListCell   *lc;
+	ListCell   *kind;
 
 	memset(query, 0, sizeof(*query));
-	query->answers = palloc0_array(QueryAnswer, list_length(aggregates) + 1);
-	foreach(lc, conditions)
+	query->limit = query->offset = -1;
+	query->answers = palloc0_array(QueryAnswer, list_length(parts->aggregates) + 1);
+	why = terms_add(query, parts->conditions, false, &query->where);
+	if (why == NULL)
+		why = add_keys(query, parts->keys);
+	forboth(lc, parts->aggregates, kind, parts->kinds)
 	{
-		why = add_condition(query, lfirst(lc));
-		if (why != NULL)
-			return why;
+		if (why == NULL)
+			why = add_aggregate(query, lfirst_node(Aggref, lc), (QueryKind) lfirst_int(kind));
 	}
-	foreach(lc, aggregates)
-	{
-		why = add_aggregate(query, lfirst_node(Aggref, lc));
-		if (why != NULL)
-			return why;
-	}
-	return NULL;
+	if (why == NULL)
+		why = terms_add(query, parts->having, true, &query->having);
+	if (why == NULL && parts->limits != NIL)
+		why = add_limit(query, parts);
+	return why;
 }

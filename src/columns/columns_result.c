@@ -6,10 +6,12 @@
 #include <math.h>
 
 #include "catalog/pg_type_d.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
 #include "src/base/compat.h"
@@ -88,6 +90,9 @@ put_integer(Oid type, int128 integer, Datum *value)
 
 	switch (type)
 	{
+		case BOOLOID:
+			*value = BoolGetDatum(narrow != 0);
+			return integer == 0 || integer == 1;
 		case INT2OID:
 			*value = Int16GetDatum((int16) narrow);
 			return (int16) narrow == integer;
@@ -104,9 +109,9 @@ put_integer(Oid type, int128 integer, Datum *value)
 	}
 }
 
-/* Writes a smallest or greatest value. */
+/* Writes one of the values: the smallest, the greatest, the one of a rank, a key. */
 static const char *
-put_extreme(const Answer *answer, Datum *value)
+put_value(const Answer *answer, Datum *value)
 {
 	double		extreme;
 
@@ -143,54 +148,199 @@ has_safe_squares(const gs_reduced *least, const gs_reduced *greatest)
 	return fabs(double_of(least)) < SAFE_SQUARE && fabs(double_of(greatest)) < SAFE_SQUARE;
 }
 
+/* ---------------------------------------------------------------- percentiles */
+
+/* Writes a value as a float8. */
+static const char *
+put_float(const Answer *answer, float8 *value)
+{
+	Datum		datum;
+	const char *why = put_value(answer, &datum);
+
+	if (why != NULL)
+		return why;
+	switch (answer->type)
+	{
+		case FLOAT8OID:
+			*value = DatumGetFloat8(datum);
+			break;
+		case FLOAT4OID:
+			*value = (float8) DatumGetFloat4(datum);
+			break;
+		case NUMERICOID:
+			*value = DatumGetFloat8(DirectFunctionCall1(numeric_float8, datum));
+			break;
+		default:
+			*value = (float8) (int64) integer_of(answer->reduced);
+	}
+	return NULL;
+}
+
+/*
+ * Writes the percentile of a fraction as percentile_cont does, from the values of two ranks, of which the second one
+ * follows.
+ */
+static const char *
+put_between(const Answer *answer, float8 fraction, Datum *value)
+{
+	Answer		next = *answer;
+	double		place = fraction * (double) (answer->reduced->count - 1);
+	float8		low;
+	float8		high;
+	const char *why;
+
+	next.reduced++;
+	if (next.reduced->count != answer->reduced->count)
+		return wrong;
+	why = put_float(answer, &low);
+	if (why == NULL)
+		why = put_float(&next, &high);
+	if (why == NULL)
+		*value = Float8GetDatum(floor(place) == ceil(place) ? low : low + (place - floor(place)) * (high - low));
+	return why;
+}
+
+/* Writes the percentile of a fraction. */
+static const char *
+put_percentile(const Answer *answer, bool continuous, float8 fraction, Datum *value)
+{
+	return continuous ? put_between(answer, fraction, value) : put_value(answer, value);
+}
+
+/* Writes the percentiles of an array of fractions as an array of its shape. */
+static const char *
+put_percentiles(Answer *answer, bool continuous, Datum fractions, Datum *value)
+{
+	ArrayType  *array = DatumGetArrayTypeP(fractions);
+	Oid			type = get_element_type(answer->aggregate->aggtype);
+	uint64		count = answer->reduced->count;
+	Datum	   *values;
+	bool	   *nulls;
+	int			n;
+	int16		length;
+	bool		byval;
+	char		align;
+
+	deconstruct_array(array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &values, &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		const char *why = NULL;
+
+		if (nulls[i])
+			continue;
+		if (answer->reduced->count != count)
+			return wrong;
+		why = put_percentile(answer, continuous, DatumGetFloat8(values[i]), &values[i]);
+		if (why != NULL)
+			return why;
+		answer->reduced += continuous ? 2 : 1;
+	}
+	get_typlenbyvalalign(type, &length, &byval, &align);
+	*value = n == 0 ? PointerGetDatum(construct_empty_array(type)) :
+		PointerGetDatum(construct_md_array(values, nulls, ARR_NDIM(array), ARR_DIMS(array), ARR_LBOUND(array), type,
+										   length, byval, align));
+	return NULL;
+}
+
+/* Writes what an aggregate over ordered values gives. */
+static const char *
+put_ordered(Answer *answer, const QueryRequest *request, const QueryValues *given, Datum *value)
+{
+	bool		continuous = request->operation == GS_RANK_FLOOR;
+	Datum		fraction;
+
+	if (request->operation == GS_MODE)
+		return put_value(answer, value);
+	fraction = given->values[request->fraction];
+	return OidIsValid(get_element_type(request->fraction_type)) ?
+		put_percentiles(answer, continuous, fraction, value) :
+		put_percentile(answer, continuous, DatumGetFloat8(fraction), value);
+}
+
+/* ---------------------------------------------------------------- groups */
+
+/* What a group's answers are made of. */
+typedef struct GroupAnswers
+{
+	const ColumnsQuery *query;
+	const QueryValues *given;
+	const ColumnsSteps *steps;
+	const gs_reduced *reduced;	/* of the list's aggregates */
+} GroupAnswers;
+
+/* Returns what the service says about a request. */
+static const gs_reduced *
+reduced_of(const GroupAnswers *group, int request)
+{
+	return &group->reduced[group->steps->first[request]];
+}
+
 /* Writes the value of an aggregate. */
 static const char *
-put_answer(const QueryAnswer *question, const ColumnsQuery *query, const ColumnsSteps *steps, const gs_reduced *reduced,
-		   Datum *value, bool *isnull)
+put_answer(const GroupAnswers *group, const QueryAnswer *question, Datum *value, bool *isnull)
 {
-	const QueryRequest *request = &query->requests[question->request];
-	Answer		answer = {&reduced[question->request], question->aggregate, request->type,
-	steps->scales[question->request]};
-	uint64		count = steps->all_null[question->request] ? 0 : answer.reduced->count;
+	const QueryRequest *request = &group->query->requests[question->request];
+	Answer		answer = {reduced_of(group, question->request), question->aggregate, request->type,
+	group->steps->scales[question->request]};
+	uint64		count = group->steps->all_null[question->request] ? 0 : answer.reduced->count;
+	bool		counts = request->operation == GS_COUNT || request->operation == GS_DISTINCT;
 
-	*isnull = request->operation != GS_COUNT && count == 0;
-	if (request->operation == GS_COUNT)
+	*isnull = !counts && count == 0;
+	if (counts)
 		*value = Int64GetDatum((int64) count);
-	if (request->operation == GS_COUNT || *isnull)
+	if (counts || *isnull)
 		return NULL;
-	if (question->least >= 0 && !has_safe_squares(&reduced[question->least], &reduced[question->greatest]))
+	if (question->least >= 0 &&
+		!has_safe_squares(reduced_of(group, question->least), reduced_of(group, question->greatest)))
 		return "an average of floats may overflow";
+	if (request->operation >= (int) GS_MODE)
+		return put_ordered(&answer, request, group->given, value);
 	if (request->operation != GS_SUM)
-		return put_extreme(&answer, value);
+		return put_value(&answer, value);
 	return answer.type == FLOAT8OID ? put_float_sum(&answer, value) : put_sum(&answer, value);
+}
+
+/* Writes the value of a key. */
+static const char *
+put_key(const ColumnsQuery *query, int key, const gs_reduced *reduced, Datum *value, bool *isnull)
+{
+	const ColumnDescription *column = &query->columns[query->keys[key]];
+	Answer		answer = {reduced, NULL, getBaseType(column->type), column_scale(column)};
+
+	*isnull = reduced->count == 0;
+	return *isnull ? NULL : put_value(&answer, value);
 }
 
 /* Returns true if the answers agree with the number of rows. */
 static bool
-is_possible(const ColumnsQuery *query, const gs_reduced *reduced, uint64 rows)
+is_possible(const GroupAnswers *group, uint64 rows)
 {
+	const ColumnsQuery *query = group->query;
+
 	for (int i = 0; i < query->nrequests; i++)
 	{
-		if (reduced[i].count > rows)
+		const QueryRequest *request = &query->requests[i];
+		uint64		count = reduced_of(group, i)->count;
+
+		if (count > rows)
 			return false;
-		if (query->nterms == 0 && query->requests[i].argument == NULL && reduced[i].count != rows)
+		if (query->where.count == 0 && query->nkeys == 0 && request->argument == NULL && request->filter == NIL &&
+			count != rows)
 			return false;
 	}
 	return true;
 }
 
 const char *
-columns_result(const ColumnsQuery *query, const ColumnsSteps *steps, const gs_reduced *reduced, uint64 rows,
-			   Datum *values, bool *nulls)
+columns_result(const ColumnsQuery *query, const QueryValues *given, const ColumnsSteps *steps, const gs_reduced *group,
+			   uint64 rows, Datum *values, bool *nulls)
 {
-	if (!is_possible(query, reduced, rows))
-		return wrong;
-	for (int i = 0; i < query->nanswers; i++)
-	{
-		const char *why = put_answer(&query->answers[i], query, steps, reduced, &values[i], &nulls[i]);
+	GroupAnswers answers = {query, given, steps, group + query->nkeys};
+	const char *why = is_possible(&answers, rows) ? NULL : wrong;
 
-		if (why != NULL)
-			return why;
-	}
-	return NULL;
+	for (int i = 0; i < query->nkeys && why == NULL; i++)
+		why = put_key(query, i, &group[i], &values[i], &nulls[i]);
+	for (int i = 0; i < query->nanswers && why == NULL; i++)
+		why = put_answer(&answers, &query->answers[i], &values[query->nkeys + i], &nulls[query->nkeys + i]);
+	return why;
 }

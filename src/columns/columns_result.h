@@ -7,10 +7,11 @@
 #include "columns_steps.h"
 
 /*
- * Writes the values of a query's aggregates.  rows: all rows that were looked at.  Returns NULL, or why PostgreSQL has
- * to compute them: by its own aggregate they are an error, depend on the order of rows, or they are impossible.
+ * Writes a group's keys, then the values of the query's aggregates.  group: a gs_reduced for each key, then for each
+ * aggregate of the list of steps.  rows: all rows that were looked at.  Returns NULL, or why PostgreSQL has to compute
+ * them: by its own aggregate they are an error, depend on the order of rows, or they are impossible.
  */
-extern const char *columns_result(const ColumnsQuery *query, const ColumnsSteps *steps, const gs_reduced *reduced,
-								  uint64 rows, Datum *values, bool *nulls);
+extern const char *columns_result(const ColumnsQuery *query, const QueryValues *given, const ColumnsSteps *steps,
+								  const gs_reduced *group, uint64 rows, Datum *values, bool *nulls);
 
 #endif

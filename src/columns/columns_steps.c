@@ -9,26 +9,22 @@
 #include <math.h>
 
 #include "catalog/pg_type_d.h"
+#include "common/int.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "kernels/common/steps_row.h"
 #include "src/base/compat.h"
 #include "columns_steps.h"
 #include "decimal.h"
+#include "steps_writer.h"
 
 /* Values below this, as a double, fit 64 bits. */
 #define SAFE_64 9.2e18
 
 /* Powers of ten that fit 128 bits. */
 #define MAX_POWER 38
-
-/* The list being written. */
-typedef struct StepsWriter
-{
-	char	   *data;
-	Size		bytes;
-	bool		full;
-} StepsWriter;
 
 /* A part of an expression.  A constant has no instructions until it meets something else. */
 typedef struct Fragment
@@ -57,62 +53,11 @@ typedef struct Translation
 
 /* ---------------------------------------------------------------- writing */
 
-/* Makes room for some bytes and returns their offset. */
-static uint32
-reserve(StepsWriter *writer, Size bytes)
-{
-	Size		offset = writer->bytes;
-
-	bytes = TYPEALIGN(8, bytes);
-	if (bytes > GS_STEPS_MAX_BYTES - offset)
-	{
-		writer->full = true;
-		return 0;
-	}
-	memset(writer->data + offset, 0, bytes);
-	writer->bytes += bytes;
-	return (uint32) offset;
-}
-
-/* Writes some bytes and returns their offset. */
-static uint32
-put(StepsWriter *writer, const void *data, Size bytes)
-{
-	uint32		offset = reserve(writer, bytes);
-
-	if (!writer->full)
-		memcpy(writer->data + offset, data, bytes);
-	return offset;
-}
-
-/* Begins a step and returns its offset. */
-static uint32
-begin_step(StepsWriter *writer, gs_step_kind kind, Size bytes)
-{
-	uint32		offset = reserve(writer, bytes);
-
-	if (!writer->full)
-		((gs_step *) (writer->data + offset))->kind = kind;
-	return offset;
-}
-
-/* Ends a step. */
-static void
-end_step(StepsWriter *writer, uint32 offset)
-{
-	gs_steps   *steps = (gs_steps *) writer->data;
-
-	if (writer->full)
-		return;
-	((gs_step *) (writer->data + offset))->bytes = (uint32) (writer->bytes - offset);
-	steps->nsteps++;
-}
-
 /* Writes the header. */
 static void
 put_header(StepsWriter *writer, const ColumnsQuery *query)
 {
-	gs_steps   *steps = (gs_steps *) (writer->data + reserve(writer, sizeof(gs_steps) + (Size) query->ncolumns));
+	gs_steps   *steps = (gs_steps *) (writer->data + steps_reserve(writer, sizeof(gs_steps) + (Size) query->ncolumns));
 
 	steps->magic = GS_STEPS_MAGIC;
 	steps->ncolumns = (uint32) query->ncolumns;
@@ -121,27 +66,34 @@ put_header(StepsWriter *writer, const ColumnsQuery *query)
 	steps->first = (uint32) writer->bytes;
 }
 
-/* Writes the filter. */
+/* Writes terms, for which there is room, and their constants. */
 static void
-put_filter(StepsWriter *writer, const Filter *filter)
+put_terms(StepsWriter *writer, const Filter *filter, gs_term *out)
 {
-	uint32		offset = begin_step(writer, GS_STEP_FILTER,
-									sizeof(gs_filter_step) + sizeof(gs_term) * (Size) filter->nterms);
-
 	for (int i = 0; i < filter->nterms && !writer->full; i++)
 	{
 		const FilterTerm *term = &filter->terms[i];
-		gs_filter_step *step = (gs_filter_step *) (writer->data + offset);
-		gs_term    *out = &step->terms[i];
 
-		step->nterms = (uint32) filter->nterms;
-		out->column = (uint32) term->column;
-		out->test = (uint32) term->test;
-		out->nconstants = (uint32) term->nconstants;
+		out[i].column = (uint32) term->column;
+		out[i].test = (uint32) term->test;
+		out[i].nconstants = (uint32) term->nconstants;
 		if (term->nconstants > 0)
-			out->constants = put(writer, term->constants, sizeof(gs_constant) * (Size) term->nconstants);
+			out[i].constants = steps_put(writer, term->constants, sizeof(gs_constant) * (Size) term->nconstants);
 	}
-	end_step(writer, offset);
+}
+
+/* Writes a filter as a step. */
+static void
+put_filter(StepsWriter *writer, gs_step_kind kind, const Filter *filter)
+{
+	uint32		offset = steps_begin(writer, kind, sizeof(gs_filter_step) + sizeof(gs_term) * (Size) filter->nterms);
+	gs_filter_step *step = (gs_filter_step *) (writer->data + offset);
+
+	if (writer->full)
+		return;
+	step->nterms = (uint32) filter->nterms;
+	put_terms(writer, filter, step->terms);
+	steps_end(writer, offset);
 }
 
 /* ---------------------------------------------------------------- expressions */
@@ -181,7 +133,7 @@ push_constant(Translation *translation, Fragment *fragment, int128 value)
 	gs_constant constant = {{(uint64) value, (uint64) (value >> 64)}};
 
 	append(translation, fragment, GS_CODE_CONSTANT, number_within(fabs((double) value)),
-		   put(translation->writer, &constant, sizeof(constant)));
+		   steps_put(translation->writer, &constant, sizeof(constant)));
 }
 
 /* Turns a constant into instructions. */
@@ -310,7 +262,6 @@ static void
 put_expression(Translation *translation, const QueryRequest *request, gs_aggregate *aggregate, int *scale)
 {
 	Fragment   *result;
-	uint32		code;
 
 	translation->fragments = palloc_array(Fragment, request->nitems + 1);
 	for (int i = 0; i < request->nitems && translation->why == NULL; i++)
@@ -322,54 +273,287 @@ put_expression(Translation *translation, const QueryRequest *request, gs_aggrega
 	if (result->depth > GS_STEPS_MAX_DEPTH)
 		translation->why = "an expression is too deep";
 	*scale = result->scale;
-	code = put(translation->writer, result->code, sizeof(gs_instruction) * (Size) result->ncode);
-	aggregate->code = code;
+	aggregate->code = steps_put(translation->writer, result->code, sizeof(gs_instruction) * (Size) result->ncode);
 	aggregate->ncode = (uint32) result->ncode;
 }
 
-/* Writes the aggregates.  One of a NULL constant counts rows instead, and its answer is not looked at. */
-static const char *
-put_group(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps)
-{
-	Size		bytes = sizeof(gs_group_step) + sizeof(gs_aggregate) * (Size) query->nrequests;
-	uint32		offset = begin_step(writer, GS_STEP_GROUP, bytes);
-	gs_group_step *step = (gs_group_step *) (writer->data + offset);
+/* ---------------------------------------------------------------- groups */
 
-	if (writer->full)
+/*
+ * Reads the fractions of a request for ranks that are not NULL.  Returns NULL, or why PostgreSQL has to look at them.
+ */
+static const char *
+read_fractions(const QueryRequest *request, const QueryValues *values, double **fractions, int *count)
+{
+	Datum		value = values->values[request->fraction];
+	Datum	   *given = &value;
+	bool		null = values->nulls[request->fraction];
+	bool	   *nulls = &null;
+	int			ngiven = 1;
+
+	if (request->fraction_type != FLOAT8OID && !null)
+		deconstruct_array(DatumGetArrayTypeP(value), FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+						  &given, &nulls, &ngiven);
+	*fractions = palloc_array(double, ngiven + 1);
+	*count = 0;
+	for (int i = 0; i < ngiven; i++)
+	{
+		if (nulls[i])
+			continue;
+		(*fractions)[*count] = DatumGetFloat8(given[i]);
+		if (!((*fractions)[*count] >= 0 && (*fractions)[*count] <= 1))
+			return "a fraction is not between 0 and 1";
+		(*count)++;
+	}
+	return NULL;
+}
+
+/* Writes the terms of a FILTER clause. */
+static const char *
+put_aggregate_terms(Translation *translation, const QueryRequest *request, gs_aggregate *aggregate)
+{
+	const ColumnsQuery *query = translation->query;
+	StepsWriter *writer = translation->writer;
+	Filter		filter;
+	const char *why;
+
+	if (request->terms.count == 0)
 		return NULL;
-	step->naggregates = (uint32) query->nrequests;
+	why = columns_filter(&request->terms, query->columns, query->ncolumns, translation->values, &filter);
+	if (why != NULL)
+		return why;
+	aggregate->nterms = (uint32) filter.nterms;
+	aggregate->terms = steps_reserve(writer, sizeof(gs_term) * (Size) filter.nterms);
+	put_terms(writer, &filter, (gs_term *) (writer->data + aggregate->terms));
+	return NULL;
+}
+
+/* The aggregates of a list, before they are written; what they refer to is written behind them. */
+typedef struct Aggregates
+{
+	int			count;
+	gs_aggregate list[GS_STEPS_MAX_AGGREGATES];
+} Aggregates;
+
+/*
+ * Adds the aggregates of a request for ranks, which share code and terms: one for each fraction, or two where a
+ * percentile may lie between two values.  Without fractions values are counted.
+ */
+static const char *
+add_ranks(const QueryRequest *request, const QueryValues *values, gs_aggregate aggregate, Aggregates *all)
+{
+	int			pair = request->operation == GS_RANK_FLOOR ? 2 : 1;
+	double	   *fractions;
+	int			count;
+	const char *why = read_fractions(request, values, &fractions, &count);
+
+	if (why != NULL)
+		return why;
+	aggregate.operation = (uint32) (count == 0 ? GS_COUNT : request->operation);
+	for (int i = 0; i < Max(count * pair, 1); i++)
+	{
+		if (i % pair == 1)
+			aggregate.operation = GS_RANK_CEIL;
+		else if (count > 0)
+			aggregate.operation = (uint32) request->operation;
+		aggregate.fraction = count > 0 ? fractions[i / pair] : 0;
+		all->list[all->count++] = aggregate;
+	}
+	return NULL;
+}
+
+/*
+ * Adds the aggregates of a request.  One of a NULL constant counts rows instead, and its answer is not looked at.
+ */
+static const char *
+add_aggregates(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values, int index,
+			   ColumnsSteps *steps, Aggregates *all)
+{
+	const QueryRequest *request = &query->requests[index];
+	Translation translation = {.query = query, .values = values, .writer = writer};
+	gs_aggregate aggregate = {0};
+
+	steps->scales[index] = 0;
+	steps->first[index] = all->count;
+	if (request->argument != NULL)
+		put_expression(&translation, request, &aggregate, &steps->scales[index]);
+	if (translation.why == NULL)
+		translation.why = put_aggregate_terms(&translation, request, &aggregate);
+	steps->all_null[index] = translation.all_null || (request->fraction >= 0 && values->nulls[request->fraction]);
+	if (translation.why != NULL)
+		return translation.why;
+	if (request->fraction >= 0)
+		return add_ranks(request, values, aggregate, all);
+	aggregate.operation = (uint32) (translation.all_null ? GS_COUNT : request->operation);
+	all->list[all->count++] = aggregate;
+	return NULL;
+}
+
+/* Returns how many aggregates a list will have, or why it cannot be made. */
+static const char *
+count_aggregates(const ColumnsQuery *query, const QueryValues *values, int *count)
+{
+	*count = 0;
 	for (int i = 0; i < query->nrequests; i++)
 	{
 		const QueryRequest *request = &query->requests[i];
-		Translation translation = {.query = query, .values = values, .writer = writer};
+		double	   *fractions;
+		int			nfractions = 1;
+		const char *why = request->fraction < 0 ? NULL : read_fractions(request, values, &fractions, &nfractions);
 
-		steps->scales[i] = 0;
-		if (request->argument != NULL)
-			put_expression(&translation, request, &step->aggregates[i], &steps->scales[i]);
-		if (translation.why != NULL)
-			return translation.why;
-		steps->all_null[i] = translation.all_null;
-		step->aggregates[i].operation = (uint32) (translation.all_null ? GS_COUNT : request->operation);
+		if (why != NULL)
+			return why;
+		*count += Max(request->operation == GS_RANK_FLOOR ? 2 * nfractions : nfractions, 1);
 	}
-	end_step(writer, offset);
+	return *count <= (int) GS_STEPS_MAX_AGGREGATES ? NULL : "it has too many aggregates";
+}
+
+/* Writes the keys and aggregates. */
+static const char *
+put_group(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps)
+{
+	Aggregates	all = {0};
+	gs_group_step *step;
+	uint32		offset;
+	int			count;
+	const char *why = count_aggregates(query, values, &count);
+
+	if (why != NULL)
+		return why;
+	offset = steps_begin(writer, GS_STEP_GROUP, sizeof(gs_group_step) + sizeof(gs_aggregate) * (Size) count);
+	step = (gs_group_step *) (writer->data + offset);
+	if (writer->full)
+		return NULL;
+	step->naggregates = (uint32) count;
+	step->nkeys = (uint32) query->nkeys;
+	if (query->nkeys > 0)
+		step->keys = steps_put(writer, query->keys, sizeof(uint32) * (Size) query->nkeys);
+	for (int i = 0; i < query->nrequests && why == NULL; i++)
+		why = add_aggregates(writer, query, values, i, steps, &all);
+	memcpy(step->aggregates, all.list, sizeof(gs_aggregate) * (Size) all.count);
+	steps_end(writer, offset);
+	return why;
+}
+
+/* ---------------------------------------------------------------- what follows groups */
+
+/* Describes a request's values, for constants that they are compared with. */
+static void
+describe_request(const QueryRequest *request, int scale, ColumnDescription *description)
+{
+	bool		counts = request->operation == GS_COUNT || request->operation == GS_DISTINCT;
+
+	if (!counts && (request->operation == GS_SUM || getBaseType(request->type) == NUMERICOID))
+		(void) column_describe_type(NUMERICOID, ((MAX_POWER << 16) | scale) + VARHDRSZ, description);
+	else
+		(void) column_describe_type(counts ? INT8OID : request->type, -1, description);
+}
+
+/* Returns the member of a group that an order or a term of HAVING names. */
+static int
+member_of(const ColumnsQuery *query, const ColumnsSteps *steps, int index)
+{
+	return index < query->nkeys ? index : query->nkeys + steps->first[index - query->nkeys];
+}
+
+/* Writes HAVING. */
+static const char *
+put_having(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values, const ColumnsSteps *steps)
+{
+	int			count = query->nkeys + query->nrequests;
+	ColumnDescription *subjects = palloc_array(ColumnDescription, count + 1);
+	Filter		filter;
+	const char *why;
+
+	for (int i = 0; i < count; i++)
+		if (i < query->nkeys)
+			subjects[i] = query->columns[query->keys[i]];
+		else
+			describe_request(&query->requests[i - query->nkeys], steps->scales[i - query->nkeys], &subjects[i]);
+	why = columns_filter(&query->having, subjects, count, values, &filter);
+	if (why != NULL)
+		return why;
+	for (int i = 0; i < filter.nterms; i++)
+	{
+		int			subject = filter.terms[i].column;
+
+		if (subject >= query->nkeys && steps->all_null[subject - query->nkeys])
+			return "a condition is about an aggregate of NULL";
+		filter.terms[i].column = member_of(query, steps, subject);
+	}
+	put_filter(writer, GS_STEP_HAVING, &filter);
 	return NULL;
+}
+
+/* Returns the number of groups that LIMIT and OFFSET want; 0: all, or PostgreSQL raises an error. */
+static uint64
+wanted_groups(const ColumnsQuery *query, const QueryValues *values)
+{
+	int64		offset = 0;
+	int64		wanted;
+
+	if (query->limit < 0 || values->nulls[query->limit])
+		return 0;
+	if (query->offset >= 0 && !values->nulls[query->offset])
+		offset = DatumGetInt64(values->values[query->offset]);
+	wanted = DatumGetInt64(values->values[query->limit]);
+	if (wanted < 0 || offset < 0 || pg_add_s64_overflow(wanted, offset, &wanted))
+		return 0;
+	return (uint64) Max(wanted, 1);
+}
+
+/* Writes TOP. */
+static const char *
+put_top(StepsWriter *writer, const ColumnsQuery *query, const ColumnsSteps *steps, uint64 limit)
+{
+	uint32		offset = steps_begin(writer, GS_STEP_TOP,
+									sizeof(gs_top_step) + sizeof(gs_top_order) * (Size) query->norders);
+	gs_top_step *top = (gs_top_step *) (writer->data + offset);
+
+	if (writer->full)
+		return NULL;
+	top->limit = limit;
+	top->norders = (uint32) query->norders;
+	for (int i = 0; i < query->norders; i++)
+	{
+		const QueryOrder *order = &query->orders[i];
+
+		if (order->member >= query->nkeys && steps->all_null[order->member - query->nkeys])
+			return "its order is by an aggregate of NULL";
+		top->orders[i] = (gs_top_order) {(uint32) member_of(query, steps, order->member), order->descending,
+		order->nulls_first, 0};
+	}
+	steps_end(writer, offset);
+	return NULL;
+}
+
+/* Writes all steps. */
+static const char *
+put_steps(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps)
+{
+	uint64		limit = wanted_groups(query, values);
+	Filter		filter;
+	const char *why = columns_filter(&query->where, query->columns, query->ncolumns, values, &filter);
+
+	if (why != NULL)
+		return why;
+	put_header(writer, query);
+	if (filter.nterms > 0)
+		put_filter(writer, GS_STEP_FILTER, &filter);
+	why = put_group(writer, query, values, steps);
+	if (why == NULL && query->having.count > 0)
+		why = put_having(writer, query, values, steps);
+	if (why == NULL && limit > 0)
+		why = put_top(writer, query, steps, limit);
+	return why;
 }
 
 const char *
 columns_steps(const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps)
 {
 	StepsWriter writer = {.data = palloc(GS_STEPS_MAX_BYTES)};
-	Filter		filter;
-	const char *why = columns_filter(query, values, &filter);
+	const char *why = put_steps(&writer, query, values, steps);
 
-	if (why == NULL && filter.nterms > (int) GS_STEPS_MAX_TERMS)
-		why = "it has too many conditions";
-	if (why != NULL)
-		return why;
-	put_header(&writer, query);
-	if (filter.nterms > 0)
-		put_filter(&writer, &filter);
-	why = put_group(&writer, query, values, steps);
 	if (why == NULL && writer.full)
 		why = "its constants are too many";
 	steps->steps = (gs_steps *) writer.data;

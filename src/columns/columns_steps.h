@@ -22,7 +22,7 @@ typedef struct FilterTerm
 	gs_constant *constants;
 } FilterTerm;
 
-/* A query's filter: terms that are ANDed. */
+/* Terms that are ANDed. */
 typedef struct Filter
 {
 	int			nterms;
@@ -33,12 +33,18 @@ typedef struct Filter
 typedef struct ColumnsSteps
 {
 	gs_steps   *steps;
-	int			scales[GS_STEPS_MAX_AGGREGATES];	/* decimals of each request's integers */
-	bool		all_null[GS_STEPS_MAX_AGGREGATES];	/* a constant of the request is NULL */
+	/* by request */
+	int			first[GS_STEPS_MAX_AGGREGATES]; /* its first aggregate in the list: ranks may have several */
+	int			scales[GS_STEPS_MAX_AGGREGATES];	/* decimals of its integers */
+	bool		all_null[GS_STEPS_MAX_AGGREGATES];	/* a constant of it is NULL */
 } ColumnsSteps;
 
-/* Makes the filter (columns_filter.c).  Returns NULL, or why a constant cannot be converted. */
-extern const char *columns_filter(const ColumnsQuery *query, const QueryValues *values, Filter *filter);
+/*
+ * Makes a filter of tests of subjects, which have these types (columns_filter.c).  Returns NULL, or why a constant
+ * cannot be converted.
+ */
+extern const char *columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int nsubjects,
+								  const QueryValues *values, Filter *filter);
 
 /* Makes the list.  Returns NULL, or why it cannot be made. */
 extern const char *columns_steps(const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps);

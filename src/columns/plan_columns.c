@@ -1,9 +1,9 @@
 /*
  * plan_columns.c: offers answers from resident columns to the planner.
  *
- * What is offered are the aggregates of a query without groups over one table, or over the partitions of one that
- * pruning has left.  The path has PostgreSQL's own aggregate as its child, with the aggregates' values as its columns:
- * it runs when columns cannot answer after all.  Costs alone decide.
+ * What is offered are the aggregates of a query over one table, or over the partitions of one that pruning has left.
+ * The path has PostgreSQL's own aggregate as its child, with keys and the aggregates' values as its columns: it runs
+ * when columns cannot answer after all.  Costs alone decide.
  */
 #include "postgres.h"
 
@@ -25,6 +25,7 @@
 #include "columns_query.h"
 #include "held_tables.h"
 #include "plan_columns.h"
+#include "plan_columns_groups.h"
 
 /* What a query asks of a table. */
 typedef struct Offer
@@ -33,8 +34,8 @@ typedef struct Offer
 	RelOptInfo *input;
 	RelOptInfo *grouped;
 	List	   *leaves;			/* relations of the planner: the table, or the partitions that are left */
-	List	   *conditions;
-	List	   *aggregates;
+	ColumnsParts parts;
+	List	   *having;			/* that is left above the groups */
 	ColumnsQuery *query;
 } Offer;
 
@@ -66,7 +67,7 @@ add_leaves(Offer *offer, RelOptInfo *rel)
 }
 
 /*
- * Returns true if a query aggregates one table without groups, and columns of it are chosen.  Costs next to nothing for
+ * Returns true if a query aggregates one table, and columns of it are chosen.  Costs next to nothing for
  * all other queries.
  */
 static bool
@@ -76,7 +77,7 @@ is_about_chosen(Offer *offer)
 	const RangeTblEntry *entry;
 	ListCell   *lc;
 
-	if (gpusort_columns == COLUMNS_OFF || !parse->hasAggs || parse->groupClause != NIL || parse->groupingSets != NIL ||
+	if (gpusort_columns == COLUMNS_OFF || (!parse->hasAggs && parse->groupClause == NIL) || parse->groupingSets != NIL ||
 		offer->input->reloptkind != RELOPT_BASEREL || offer->input->rtekind != RTE_RELATION || !any_chosen())
 		return false;
 	entry = entry_of(offer, offer->input);
@@ -97,8 +98,6 @@ table_refused(const Offer *offer)
 	const RangeTblEntry *entry = entry_of(offer, offer->input);
 	ListCell   *lc;
 
-	if (parse->havingQual != NULL)
-		return "it has HAVING";
 	if (entry->securityQuals != NIL)
 		return "row security applies";
 	if (entry->tablesample != NULL)
@@ -129,26 +128,9 @@ collect_conditions(Offer *offer)
 
 		if (info->security_level > 0)
 			return "a condition is evaluated before others";
-		offer->conditions = lappend(offer->conditions, info->clause);
+		offer->parts.conditions = lappend(offer->parts.conditions, info->clause);
 	}
 	return NULL;
-}
-
-/* Collects the aggregates.  Returns NULL, or why they are not answered. */
-static const char *
-collect_aggregates_of(Offer *offer)
-{
-	List	   *found = pull_var_clause((Node *) offer->grouped->reltarget->exprs, PVC_INCLUDE_AGGREGATES |
-										PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS);
-	ListCell   *lc;
-
-	foreach(lc, found)
-	{
-		if (!IsA(lfirst(lc), Aggref))
-			return "it returns a column";
-		offer->aggregates = list_append_unique(offer->aggregates, lfirst(lc));
-	}
-	return offer->aggregates == NIL ? "it has no aggregates" : NULL;
 }
 
 /* Returns true if a leaf's columns that the query needs are chosen. */
@@ -164,6 +146,16 @@ is_leaf_chosen(const Offer *offer, const RelOptInfo *leaf)
 	return is_chosen(relation);
 }
 
+/* Returns true if partitions' answers can be combined. */
+static bool
+is_combined(const ColumnsQuery *query)
+{
+	for (int i = 0; i < query->nrequests; i++)
+		if (query->requests[i].operation > (int) GS_COUNT)
+			return false;
+	return query->nkeys == 0;
+}
+
 /* Returns NULL, or why columns cannot answer a query over a chosen table. */
 static const char *
 refused(Offer *offer)
@@ -174,12 +166,16 @@ refused(Offer *offer)
 	if (why == NULL)
 		why = collect_conditions(offer);
 	if (why == NULL)
-		why = collect_aggregates_of(offer);
+		why = plan_groups(offer->root, offer->grouped, &offer->parts);
 	offer->query = palloc(sizeof(ColumnsQuery));
 	if (why == NULL)
-		why = columns_query(offer->conditions, offer->aggregates, offer->query);
+		why = columns_query(&offer->parts, offer->query);
+	if (why == NULL && list_length(offer->leaves) > 1 && !is_combined(offer->query))
+		why = "it has groups over several partitions";
 	if (why != NULL)
 		return why;
+	offer->having = plan_chosen_groups(offer->root, &offer->parts);
+	(void) columns_query(&offer->parts, offer->query);
 	foreach(lc, offer->leaves)
 		if (is_leaf_chosen(offer, lfirst(lc)))
 			return NULL;
@@ -216,19 +212,36 @@ held_cost(const RelOptInfo *rel, Oid relation, int nvalues)
 		rel->tuples * nvalues * COLUMNS_VALUE_COST + table_cost(rel, others);
 }
 
-/* Returns the cost of a query. */
+/* Returns the number of values that are looked at for each row. */
+static int
+count_values(const ColumnsQuery *query)
+{
+	int			nvalues = query->where.count + query->nkeys * COLUMNS_KEY_VALUES;
+
+	for (int i = 0; i < query->nrequests; i++)
+	{
+		const QueryRequest *request = &query->requests[i];
+
+		nvalues += Max(request->nitems, 1) + request->terms.count;
+		if (request->operation > (int) GS_COUNT)
+			nvalues += COLUMNS_KEY_VALUES;
+	}
+	return nvalues;
+}
+
+/* Returns the cost of a query, of which so many groups travel. */
 static Cost
-total_cost(const Offer *offer)
+total_cost(const Offer *offer, double groups)
 {
 	const PathTarget *target = offer->grouped->reltarget;
-	Cost		cost = target->cost.startup + target->cost.per_tuple;
-	int			nvalues = offer->query->nterms;
+	Cost		cost = target->cost.startup + target->cost.per_tuple * groups;
+	int			nvalues = count_values(offer->query);
 	ListCell   *lc;
 
 	if (gpusort_columns == COLUMNS_FORCE)
 		return 0;
-	for (int i = 0; i < offer->query->nrequests; i++)
-		nvalues += Max(offer->query->requests[i].nitems, 1);
+	if (offer->parts.keys != NIL)
+		cost += groups * COLUMNS_GROUP_COST;
 	foreach(lc, offer->leaves)
 	{
 		const RelOptInfo *leaf = lfirst(lc);
@@ -249,54 +262,16 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = make_plan,
 };
 
-/* Returns PostgreSQL's cheapest path that computes the aggregates from the table's rows, or NULL. */
-static const AggPath *
-cheapest_aggregate(const RelOptInfo *grouped)
-{
-	const AggPath *best = NULL;
-	ListCell   *lc;
-
-	foreach(lc, grouped->pathlist)
-	{
-		const AggPath *path = lfirst(lc);
-
-		if (!IsA(path, AggPath) || path->aggstrategy != AGG_PLAIN || DO_AGGSPLIT_SKIPFINAL(path->aggsplit))
-			continue;
-		if (best == NULL || disabled_nodes(&path->path) < disabled_nodes(&best->path) ||
-			(disabled_nodes(&path->path) == disabled_nodes(&best->path) &&
-			 path->path.total_cost < best->path.total_cost))
-			best = path;
-	}
-	return best;
-}
-
-/*
- * Returns PostgreSQL's aggregate with the aggregates' values as its columns.  A plan that reads an index, or one row,
- * for each min and max is not taken, since it replaces these aggregates wherever they stand.
- */
+/* Returns PostgreSQL's aggregate with keys and the aggregates' values as its columns. */
 static Path *
 make_child(const Offer *offer)
 {
-	const AggPath *best = cheapest_aggregate(offer->grouped);
-	AggPath    *child;
 	PathTarget *target = create_empty_pathtarget();
 	ListCell   *lc;
 
-	foreach(lc, offer->aggregates)
+	foreach(lc, list_concat_copy(offer->parts.keys, offer->parts.aggregates))
 		add_column_to_pathtarget(target, lfirst(lc), 0);
-	target = set_pathtarget_cost_width(offer->root, target);
-	if (best == NULL)
-	{
-		AggClauseCosts costs = {0};
-
-		get_agg_clause_costs(offer->root, AGGSPLIT_SIMPLE, &costs);
-		return &create_agg_path(offer->root, offer->grouped, offer->input->cheapest_total_path, target, AGG_PLAIN,
-								AGGSPLIT_SIMPLE, NIL, NIL, &costs, 1)->path;
-	}
-	child = makeNode(AggPath);
-	*child = *best;
-	child->path.pathtarget = target;
-	return &child->path;
+	return plan_groups_child(offer->root, offer->input, offer->grouped, set_pathtarget_cost_width(offer->root, target));
 }
 
 /* Returns the OIDs of the partitions to read; NIL for a table without partitions. */
@@ -312,21 +287,44 @@ leaf_oids(const Offer *offer)
 	return oids;
 }
 
+/* The members of a path's custom_private. */
+typedef enum PathPrivate
+{
+	PATH_COLUMNS,				/* list of lists: the columns of the scan, by ColumnsCounts */
+	PATH_KINDS,
+	PATH_ORDERS,
+	PATH_HAVING,				/* what is left of it */
+	PATH_LEAVES,				/* OIDs */
+	PATH_RELATION				/* int list: of the range table */
+} PathPrivate;
+
+/* Returns what the plan is made of. */
+static List *
+path_private(const Offer *offer)
+{
+	const ColumnsParts *parts = &offer->parts;
+	List	   *columns = list_make5(parts->keys, parts->aggregates, parts->conditions, parts->having, parts->limits);
+	List	   *result = list_make5(columns, parts->kinds, parts->orders, offer->having, leaf_oids(offer));
+
+	return lappend(result, list_make1_int((int) offer->input->relid));
+}
+
 /* Makes the path over its child. */
 static Path *
 make_path(const Offer *offer, Path *child)
 {
 	CustomPath *path = makeNode(CustomPath);
+	double		wanted = plan_wanted_groups(&offer->parts);
+	double		groups = offer->parts.keys == NIL ? 1 : wanted > 0 ? Min(wanted, child->rows) : child->rows;
 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = offer->grouped;
 	path->path.pathtarget = offer->grouped->reltarget;
-	path->path.rows = 1;
-	path->path.startup_cost = path->path.total_cost = total_cost(offer);
+	path->path.rows = clamp_row_est(groups);
+	path->path.startup_cost = path->path.total_cost = total_cost(offer, groups);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(child);
-	path->custom_private = list_make4(offer->aggregates, offer->conditions, leaf_oids(offer),
-									  list_make1_int((int) offer->input->relid));
+	path->custom_private = path_private(offer);
 	path->methods = &path_methods;
 	return &path->path;
 }
@@ -339,32 +337,50 @@ append_column(List **columns, Expr *expr, bool junk)
 												 junk));
 }
 
+/* Returns the parts of a query that a path is about. */
+static ColumnsParts
+parts_of(const CustomPath *path)
+{
+	List	   *columns = list_nth(path->custom_private, PATH_COLUMNS);
+
+	return (ColumnsParts) {
+		.keys = list_nth(columns, COLUMNS_KEYS), .aggregates = list_nth(columns, COLUMNS_AGGREGATES),
+		.conditions = list_nth(columns, COLUMNS_CONDITIONS), .having = list_nth(columns, COLUMNS_HAVING),
+		.limits = list_nth(columns, COLUMNS_LIMITS), .kinds = list_nth(path->custom_private, PATH_KINDS),
+		.orders = list_nth(path->custom_private, PATH_ORDERS)
+	};
+}
+
 /*
- * PlanCustomPath: makes the plan.  The aggregates are the columns of its scan; the conditions follow them, since the
- * server adapts what stands there to the finished plan.  The values that both need are its expressions, in which the
- * server looks for parameters.
+ * PlanCustomPath: makes the plan.  Keys and aggregates are the columns of its scan; conditions and limits follow them,
+ * since the server adapts what stands there to the finished plan.  The values that all of these need are its
+ * expressions, in which the server looks for parameters.
  */
 static Plan *
 make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses, List *children)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	List	   *aggregates = linitial(path->custom_private);
-	List	   *conditions = lsecond(path->custom_private);
+	ColumnsParts parts = parts_of(path);
+	List	   *counts = NIL;
 	ColumnsQuery query;
+	ListCell   *kind;
 	ListCell   *lc;
 
-	if (columns_query(conditions, aggregates, &query) != NULL)
+	if (columns_query(&parts, &query) != NULL)
 		elog(ERROR, "columns no longer answer the query");
 	scan->scan.plan.targetlist = targets;
-	scan->scan.scanrelid = (Index) linitial_int(lfourth(path->custom_private));
+	scan->scan.plan.qual = copyObject(list_nth(path->custom_private, PATH_HAVING));
+	scan->scan.scanrelid = (Index) linitial_int(list_nth(path->custom_private, PATH_RELATION));
 	scan->flags = path->flags;
 	scan->custom_plans = children;
 	scan->custom_exprs = copyObject(query.values);
-	foreach(lc, aggregates)
-		append_column(&scan->custom_scan_tlist, lfirst(lc), false);
-	foreach(lc, conditions)
-		append_column(&scan->custom_scan_tlist, lfirst(lc), true);
-	scan->custom_private = list_make2(lthird(path->custom_private), makeInteger(list_length(aggregates)));
+	foreach(kind, (List *) list_nth(path->custom_private, PATH_COLUMNS))
+	{
+		counts = lappend_int(counts, list_length(lfirst(kind)));
+		foreach(lc, (List *) lfirst(kind))
+			append_column(&scan->custom_scan_tlist, lfirst(lc), foreach_current_index(kind) > COLUMNS_AGGREGATES);
+	}
+	scan->custom_private = list_make4(list_nth(path->custom_private, PATH_LEAVES), counts, parts.kinds, parts.orders);
 	scan->methods = &columns_scan_methods;
 	return &scan->scan.plan;
 }

@@ -86,8 +86,8 @@ SELECT doesnt_match(plan_of('EXPLAIN SELECT sum(price) FROM t', 'off'), 'GpuColu
 
 -- what is left to PostgreSQL
 SELECT left_alone(q) FROM unnest(ARRAY[
-	'SELECT shop, count(*) FROM t GROUP BY shop', 'SELECT count(*) FROM t HAVING count(*) > 5', 'SELECT count(DISTINCT shop) FROM t', 'SELECT sum(price ORDER BY id) FROM t',
-	'SELECT count(*) FILTER (WHERE ok) FROM t', 'SELECT sum(f4) FROM t', 'SELECT avg(f4) FROM t', 'SELECT stddev(price) FROM t', 'SELECT max(note) FROM t', 'SELECT sum(other) FROM t',
+	'SELECT sum(price ORDER BY id) FROM t',
+	'SELECT sum(f4) FROM t', 'SELECT avg(f4) FROM t', 'SELECT stddev(price) FROM t', 'SELECT max(note) FROM t', 'SELECT sum(other) FROM t',
 	'SELECT count(*) FROM t WHERE other = 5', 'SELECT count(note) FROM t', 'SELECT count(*) FROM t WHERE note = ''5''', 'SELECT count(*) FROM t WHERE shop = id', 'SELECT count(*) FROM t WHERE shop + 1 = 5',
 	'SELECT count(*) FROM t WHERE shop = 5 OR id = 5', 'SELECT count(*) FROM t WHERE shop NOT IN (1, 2)', 'SELECT count(*) FROM t WHERE ok IS NOT TRUE', 'SELECT count(*) FROM t WHERE id < random()',
 	'SELECT count(*) FROM t WHERE ts < timestamptz ''2020-02-02''', 'SELECT count(*) FROM t WHERE d < timestamptz ''2020-02-02''', 'SELECT count(*) FROM t WHERE id < 5.5::float8', 'SELECT count(*) FROM t WHERE ctid = ''(0,1)''',

@@ -1,0 +1,381 @@
+/*
+ * columns_terms.c: conditions as tests of columns, or of members of groups.
+ *
+ * Expressions are PostgreSQL's own, known by the OIDs of built-in functions and operator families.  Whatever is not
+ * known here is not answered from columns.
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "src/base/compat.h"
+#include "columns_terms.h"
+
+/* Casts that keep every value. */
+static const Oid widening[] = {
+	F_INT4_INT2, F_INT8_INT2, F_INT8_INT4, F_NUMERIC_INT2, F_NUMERIC_INT4, F_NUMERIC_INT8, F_FLOAT8_FLOAT4
+};
+
+/* Returns true for a cast that keeps every value. */
+static bool
+is_widening(Oid function)
+{
+	for (int i = 0; i < (int) lengthof(widening); i++)
+		if (widening[i] == function)
+			return true;
+	return false;
+}
+
+Expr *
+terms_without_casts(Expr *expr)
+{
+	for (;;)
+	{
+		if (IsA(expr, RelabelType) &&
+			getBaseType(exprType((Node *) ((RelabelType *) expr)->arg)) == ((RelabelType *) expr)->resulttype)
+			expr = ((RelabelType *) expr)->arg;
+		else if (IsA(expr, FuncExpr) && is_widening(((FuncExpr *) expr)->funcid))
+			expr = linitial(((FuncExpr *) expr)->args);
+		else
+			return expr;
+	}
+}
+
+bool
+terms_is_number(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID || type == NUMERICOID;
+}
+
+/* Walker: finds what may not be in a value that is computed once for a scan. */
+static bool
+depends_on_row(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) || IsA(node, PlaceHolderVar) || IsA(node, Aggref) || IsA(node, SubPlan) ||
+		IsA(node, AlternativeSubPlan) || IsA(node, GroupingFunc) || IsA(node, WindowFunc))
+		return true;
+	return expression_tree_walker(node, depends_on_row, context);
+}
+
+bool
+terms_is_value(Expr *expr)
+{
+	return !depends_on_row((Node *) expr, NULL) && !contain_volatile_functions((Node *) expr) &&
+		!expression_returns_set((Node *) expr);
+}
+
+int
+terms_value(ColumnsQuery *query, Expr *expr)
+{
+	int			index = 0;
+	ListCell   *lc;
+
+	foreach(lc, query->values)
+	{
+		if (equal(lfirst(lc), expr))
+			return index;
+		index++;
+	}
+	query->values = lappend(query->values, expr);
+	return index;
+}
+
+const char *
+terms_column(ColumnsQuery *query, const Var *var, int *index)
+{
+	ColumnDescription *column = &query->columns[query->ncolumns];
+	const char *why;
+
+	if (var->varattno <= 0 || var->varlevelsup > 0)
+		return "it needs a system column or a whole row";
+	for (*index = 0; *index < query->ncolumns; (*index)++)
+		if (query->columns[*index].number == var->varattno)
+			return NULL;
+	if (query->ncolumns == (int) GS_STEPS_MAX_COLUMNS)
+		return "it needs too many columns";
+	why = column_describe_type(var->vartype, var->vartypmod, column);
+	column->number = var->varattno;
+	query->ncolumns += why == NULL;
+	return why;
+}
+
+Oid
+terms_column_type(const ColumnsQuery *query, int column)
+{
+	return getBaseType(query->columns[column].type);
+}
+
+/* ---------------------------------------------------------------- conditions */
+
+/* Returns true if values of a type can be converted exactly to be compared with a column of another. */
+static bool
+is_comparable(Oid column, Oid value, bool equality)
+{
+	switch (column)
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+			return terms_is_number(value);
+		case FLOAT4OID:
+		case FLOAT8OID:
+			return value == FLOAT4OID || value == FLOAT8OID;
+		case DATEOID:
+		case TIMESTAMPOID:
+			return value == DATEOID || value == TIMESTAMPOID;
+		case TIMESTAMPTZOID:
+			return value == DATEOID || value == TIMESTAMPOID || value == TIMESTAMPTZOID;
+		case BOOLOID:
+		case TIMEOID:
+		case OIDOID:
+			return value == column;
+		default:
+			/* uuids and enums are held in another order than theirs */
+			return equality && value == column;
+	}
+}
+
+/* Finds the test of an operator of a type's family.  Returns false if it is none of those. */
+static bool
+test_of(Oid op, Oid type, gs_test *test)
+{
+	static const gs_test tests[] = {GS_TEST_LT, GS_TEST_LE, GS_TEST_EQ, GS_TEST_GE, GS_TEST_GT};
+	Oid			family = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	int			strategy = OidIsValid(family) ? get_op_opfamily_strategy(op, family) : 0;
+	Oid			negator;
+
+	if (strategy >= BTLessStrategyNumber && strategy <= BTGreaterStrategyNumber)
+	{
+		*test = tests[strategy - BTLessStrategyNumber];
+		return true;
+	}
+	negator = get_negator(op);
+	*test = GS_TEST_NE;
+	return OidIsValid(family) && OidIsValid(negator) &&
+		get_op_opfamily_strategy(negator, family) == BTEqualStrategyNumber;
+}
+
+/* Where conditions go. */
+typedef struct Terms
+{
+	ColumnsQuery *query;
+	bool		having;
+	QueryTerms *terms;
+} Terms;
+
+/* Appends a test. */
+static void
+append_term(QueryTerms *terms, QueryTerm term)
+{
+	terms->terms = terms->count == 0 ? palloc_array(QueryTerm, 1) :
+		repalloc_array(terms->terms, QueryTerm, terms->count + 1);
+	terms->terms[terms->count++] = term;
+}
+
+/* Returns true if an aggregate's value is its request's, and in the same order. */
+static bool
+is_request(const ColumnsQuery *query, const QueryAnswer *answer)
+{
+	Oid			function = answer->aggregate->aggfnoid;
+
+	switch (query->requests[answer->request].operation)
+	{
+		case GS_COUNT:
+		case GS_DISTINCT:
+		case GS_MIN:
+		case GS_MAX:
+			return true;
+		case GS_SUM:
+			return function == F_SUM_INT2 || function == F_SUM_INT4 || function == F_SUM_INT8 ||
+				function == F_SUM_NUMERIC;
+		default:
+			return false;
+	}
+}
+
+int
+terms_member(const ColumnsQuery *query, const Expr *expr)
+{
+	for (int i = 0; IsA(expr, Var) && i < query->nkeys; i++)
+		if (query->columns[query->keys[i]].number == ((const Var *) expr)->varattno)
+			return i;
+	for (int i = 0; IsA(expr, Aggref) && i < query->nanswers; i++)
+		if (equal(query->answers[i].aggregate, expr))
+			return is_request(query, &query->answers[i]) ? query->nkeys + query->answers[i].request : -1;
+	return -1;
+}
+
+/* Finds what a condition tests, and its base type.  Returns NULL, or why it cannot be tested. */
+static const char *
+find_tested(const Terms *into, Expr *expr, int *index, Oid *type)
+{
+	const char *why = NULL;
+
+	if (into->having)
+	{
+		*index = terms_member(into->query, expr);
+		*type = getBaseType(exprType((Node *) expr));
+		return *index < 0 ? "a condition is not about a group" : NULL;
+	}
+	if (!IsA(expr, Var))
+		return "a condition is not about a column";
+	why = terms_column(into->query, (Var *) expr, index);
+	if (why == NULL)
+		*type = terms_column_type(into->query, *index);
+	return why;
+}
+
+/* Adds a comparison of a column with a value, or an array of them.  Returns NULL, or why it cannot be done. */
+static const char *
+add_comparison(const Terms *into, Oid op, Expr *left, Expr *right, bool array)
+{
+	const char *other = "a condition is not a comparison of a column with a value";
+	QueryTerm	term = {0};
+	Expr	   *tested = terms_without_casts(left);
+	Oid			compared = exprType((Node *) left);
+	Oid			type;
+	const char *why;
+
+	if ((!IsA(tested, Var) && !IsA(tested, Aggref)) || !terms_is_value(right))
+		return other;
+	term.type = array ? get_element_type(exprType((Node *) right)) : exprType((Node *) right);
+	if (!test_of(op, compared, &term.test) || (array && term.test != GS_TEST_EQ))
+		return other;
+	why = find_tested(into, tested, &term.column, &type);
+	if (why != NULL)
+		return why;
+	if (!is_comparable(type, term.type, term.test == GS_TEST_EQ || term.test == GS_TEST_NE) ||
+		(compared != type && !is_comparable(compared, term.type, false)))
+		return "a condition compares types that are not compared exactly";
+	if (array)
+		term.test = GS_TEST_IN;
+	term.value = terms_value(into->query, right);
+	append_term(into->terms, term);
+	return NULL;
+}
+
+/* Adds a test of a column alone. */
+static const char *
+add_test(const Terms *into, Expr *expr, gs_test test, bool truth)
+{
+	QueryTerm	term = {.test = test, .value = -1, .type = BOOLOID, .truth = truth};
+	Oid			type;
+	const char *why = find_tested(into, terms_without_casts(expr), &term.column, &type);
+
+	if (why == NULL && test == GS_TEST_EQ && type != BOOLOID)
+		why = "a condition is not about a column";
+	if (why == NULL)
+		append_term(into->terms, term);
+	return why;
+}
+
+/* Adds column IS [NOT] TRUE and such. */
+static const char *
+add_boolean_test(const Terms *into, const BooleanTest *test)
+{
+	switch (test->booltesttype)
+	{
+		case IS_TRUE:
+			return add_test(into, test->arg, GS_TEST_EQ, true);
+		case IS_FALSE:
+			return add_test(into, test->arg, GS_TEST_EQ, false);
+		case IS_UNKNOWN:
+			return add_test(into, test->arg, GS_TEST_IS_NULL, false);
+		case IS_NOT_UNKNOWN:
+			return add_test(into, test->arg, GS_TEST_NOT_NULL, false);
+		default:
+			return "a condition is true for NULL and for a value";
+	}
+}
+
+/* Adds a comparison whose column may be on either side. */
+static const char *
+add_operator(const Terms *into, const OpExpr *op)
+{
+	Expr	   *left = linitial(op->args);
+	Expr	   *right = list_length(op->args) == 2 ? lsecond(op->args) : NULL;
+	Oid			commuted;
+
+	if (right == NULL)
+		return "a condition is not a comparison of a column with a value";
+	if (IsA(terms_without_casts(left), Var) || IsA(terms_without_casts(left), Aggref))
+		return add_comparison(into, op->opno, left, right, false);
+	commuted = get_commutator(op->opno);
+	if (!OidIsValid(commuted))
+		return "a condition is not a comparison of a column with a value";
+	return add_comparison(into, commuted, right, left, false);
+}
+
+static const char *add_conditions(const Terms *into, List *conditions);
+
+/* Adds a condition. */
+static const char *
+add_condition(const Terms *into, Expr *condition)
+{
+	switch (nodeTag(condition))
+	{
+		case T_OpExpr:
+			return add_operator(into, (OpExpr *) condition);
+		case T_ScalarArrayOpExpr:
+			{
+				const ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) condition;
+
+				if (!op->useOr)
+					return "a condition has NOT IN or ALL";
+				return add_comparison(into, op->opno, linitial(op->args), lsecond(op->args), true);
+			}
+		case T_NullTest:
+			if (((NullTest *) condition)->argisrow)
+				return "a condition is not about a column";
+			return add_test(into, ((NullTest *) condition)->arg,
+							((NullTest *) condition)->nulltesttype == IS_NULL ? GS_TEST_IS_NULL : GS_TEST_NOT_NULL,
+							false);
+		case T_BooleanTest:
+			return add_boolean_test(into, (BooleanTest *) condition);
+		case T_BoolExpr:
+			if (((BoolExpr *) condition)->boolop == AND_EXPR)
+				return add_conditions(into, ((BoolExpr *) condition)->args);
+			if (((BoolExpr *) condition)->boolop == OR_EXPR)
+				return "a condition has OR";
+			return add_test(into, linitial(((BoolExpr *) condition)->args), GS_TEST_EQ, false);
+		case T_Var:
+		case T_RelabelType:
+			return add_test(into, condition, GS_TEST_EQ, true);
+		default:
+			return "a condition is not a comparison of a column with a value";
+	}
+}
+
+/* Adds conditions. */
+static const char *
+add_conditions(const Terms *into, List *conditions)
+{
+	const char *why = NULL;
+	ListCell   *lc;
+
+	foreach(lc, conditions)
+	{
+		why = add_condition(into, lfirst(lc));
+		if (why != NULL)
+			break;
+	}
+	return why;
+}
+
+const char *
+terms_add(ColumnsQuery *query, List *conditions, bool having, QueryTerms *terms)
+{
+	Terms		into = {query, having, terms};
+
+	return add_conditions(&into, conditions);
+}

@@ -1,0 +1,40 @@
+/*
+ * columns_terms.h: columns and values in the expressions of a query, and conditions as tests of columns, or of members
+ * of groups.
+ */
+#ifndef GPUSORT_COLUMNS_TERMS_H
+#define GPUSORT_COLUMNS_TERMS_H
+
+#include "columns_query.h"
+
+/* Removes casts that keep every value: widening ones, and a domain's to its base type. */
+extern Expr *terms_without_casts(Expr *expr);
+
+/* Returns true for integers and numerics, which can be added and multiplied. */
+extern bool terms_is_number(Oid type);
+
+/* Returns true if an expression has one value for a scan. */
+extern bool terms_is_value(Expr *expr);
+
+/* Returns the index of a value, a new one if necessary. */
+extern int	terms_value(ColumnsQuery *query, Expr *expr);
+
+/* Finds a column, a new one if necessary.  Returns NULL, or why it cannot be one. */
+extern const char *terms_column(ColumnsQuery *query, const Var *var, int *index);
+
+/* Returns the base type of a column. */
+extern Oid	terms_column_type(const ColumnsQuery *query, int column);
+
+/*
+ * Returns the index of the key that an expression is, or, behind the keys, of the request that answers it: what orders
+ * of groups and HAVING can name.  -1: it is none.
+ */
+extern int	terms_member(const ColumnsQuery *query, const Expr *expr);
+
+/*
+ * Adds conditions, which are ANDed, as tests of columns, or, for HAVING, of keys and requests.  Returns NULL, or why
+ * that cannot be done.
+ */
+extern const char *terms_add(ColumnsQuery *query, List *conditions, bool having, QueryTerms *terms);
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * plan_columns_groups.c: the groups of a query, as columns answer them: keys, aggregates, HAVING, and how many of them
+ * are wanted.
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/typcache.h"
+
+#include "src/base/compat.h"
+#include "columns_terms.h"
+#include "plan_columns_groups.h"
+
+/* ---------------------------------------------------------------- keys and aggregates */
+
+/* Adds the expressions of GROUP BY, which have to be columns. */
+static const char *
+add_keys(PlannerInfo *root, ColumnsParts *parts)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->parse->groupClause)
+	{
+		const SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *key = get_sortgroupclause_expr((SortGroupClause *) clause, root->processed_tlist);
+
+		if (!IsA(key, Var) || clause->eqop != lookup_type_cache(exprType(key), TYPECACHE_EQ_OPR)->eq_opr)
+			return "a key is not a column";
+		parts->keys = list_append_unique(parts->keys, key);
+	}
+	return NULL;
+}
+
+/*
+ * Adds the aggregates, and as further keys those columns that depend on the keys by a constraint: they divide no group.
+ */
+static const char *
+add_members(const List *exprs, bool grouped, ColumnsParts *parts)
+{
+	List	   *found = pull_var_clause((Node *) exprs, PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+										PVC_RECURSE_PLACEHOLDERS);
+	ListCell   *lc;
+
+	foreach(lc, found)
+	{
+		if (IsA(lfirst(lc), Aggref))
+			parts->aggregates = list_append_unique(parts->aggregates, lfirst(lc));
+		else if (!grouped)
+			return "it returns a column";
+		else
+			parts->keys = list_append_unique(parts->keys, lfirst(lc));
+	}
+	return NULL;
+}
+
+const char *
+plan_groups(PlannerInfo *root, const RelOptInfo *grouped, ColumnsParts *parts)
+{
+	bool		has_keys = root->parse->groupClause != NIL;
+	const char *why = add_keys(root, parts);
+	ListCell   *lc;
+
+	if (why == NULL)
+		why = add_members(grouped->reltarget->exprs, has_keys, parts);
+	if (why == NULL)
+		why = add_members((List *) root->parse->havingQual, has_keys, parts);
+	foreach(lc, parts->aggregates)
+		parts->kinds = lappend_int(parts->kinds, (int) columns_aggregate_kind(lfirst_node(Aggref, lc)));
+	if (why == NULL && parts->keys == NIL && parts->aggregates == NIL)
+		why = "it has no aggregates";
+	return why;
+}
+
+/* ---------------------------------------------------------------- which groups */
+
+/* Returns true if columns answer the query with these parts. */
+static bool
+is_answered(const ColumnsParts *parts)
+{
+	ColumnsQuery query;
+
+	return columns_query(parts, &query) == NULL;
+}
+
+/* Adds the conditions of HAVING that choose groups as they are made.  Returns the others. */
+static List *
+choose_by_having(const PlannerInfo *root, ColumnsParts *parts)
+{
+	List	   *left = NIL;
+	ListCell   *lc;
+
+	foreach(lc, (List *) root->parse->havingQual)
+	{
+		ColumnsParts with = *parts;
+
+		with.having = list_make1(lfirst(lc));
+		if (parts->keys != NIL && is_answered(&with))
+			parts->having = lappend(parts->having, lfirst(lc));
+		else
+			left = lappend(left, lfirst(lc));
+	}
+	return left;
+}
+
+/* Adds an order to three integers of each one before.  Returns false if it is not the type's own, of a member. */
+static bool
+add_order(const ColumnsParts *parts, const SortGroupClause *clause, const Expr *expr, List **orders)
+{
+	List	   *members = list_concat_copy(parts->keys, parts->aggregates);
+	const TypeCacheEntry *type = lookup_type_cache(exprType((const Node *) expr), TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	ListCell   *lc;
+
+	if (clause->sortop != type->lt_opr && clause->sortop != type->gt_opr)
+		return false;
+	foreach(lc, members)
+	{
+		if (!equal(lfirst(lc), expr))
+			continue;
+		*orders = lappend_int(*orders, foreach_current_index(lc));
+		*orders = lappend_int(*orders, clause->sortop == type->gt_opr);
+		*orders = lappend_int(*orders, clause->nulls_first);
+		return true;
+	}
+	return false;
+}
+
+/* Returns true if ORDER BY and LIMIT are all that is done with the groups, and their numbers are known in a scan. */
+static bool
+has_limit(const Query *parse)
+{
+	return parse->sortClause != NIL && parse->limitCount != NULL && parse->limitOption == LIMIT_OPTION_COUNT &&
+		!parse->hasWindowFuncs && parse->distinctClause == NIL && !parse->hasTargetSRFs && parse->setOperations == NULL &&
+		terms_is_value((Expr *) parse->limitCount) &&
+		(parse->limitOffset == NULL || terms_is_value((Expr *) parse->limitOffset));
+}
+
+/* Adds the LIMIT and its order, if the groups can be cut there. */
+static void
+choose_by_limit(const PlannerInfo *root, ColumnsParts *parts)
+{
+	const Query *parse = root->parse;
+	ColumnsParts with = *parts;
+	ListCell   *lc;
+
+	if (parts->keys == NIL || !has_limit(parse))
+		return;
+	with.limits = list_make1(parse->limitCount);
+	if (parse->limitOffset != NULL)
+		with.limits = lappend(with.limits, parse->limitOffset);
+	foreach(lc, parse->sortClause)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+
+		if (!add_order(parts, clause, (Expr *) get_sortgroupclause_expr(clause, root->processed_tlist), &with.orders))
+			return;
+	}
+	if (is_answered(&with))
+		*parts = with;
+}
+
+List *
+plan_chosen_groups(PlannerInfo *root, ColumnsParts *parts)
+{
+	List	   *left = choose_by_having(root, parts);
+
+	if (left == NIL)
+		choose_by_limit(root, parts);
+	return left;
+}
+
+double
+plan_wanted_groups(const ColumnsParts *parts)
+{
+	double		wanted = 0;
+	ListCell   *lc;
+
+	foreach(lc, parts->limits)
+	{
+		const Const *number = lfirst(lc);
+
+		if (!IsA(number, Const) || number->constisnull)
+			return 0;
+		wanted += (double) DatumGetInt64(number->constvalue);
+	}
+	return Max(wanted, 0);
+}
+
+/* ---------------------------------------------------------------- PostgreSQL's path */
+
+/* Returns PostgreSQL's cheapest path that computes aggregates from the table's rows, or NULL. */
+static const AggPath *
+cheapest_aggregate(const PlannerInfo *root, const RelOptInfo *grouped)
+{
+	const AggPath *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, grouped->pathlist)
+	{
+		const AggPath *path = lfirst(lc);
+
+		if (!IsA(path, AggPath) || DO_AGGSPLIT_SKIPFINAL(path->aggsplit) ||
+			(path->aggstrategy == AGG_PLAIN) != (root->parse->groupClause == NIL))
+			continue;
+		if (best == NULL || disabled_nodes(&path->path) < disabled_nodes(&best->path) ||
+			(disabled_nodes(&path->path) == disabled_nodes(&best->path) &&
+			 path->path.total_cost < best->path.total_cost))
+			best = path;
+	}
+	return best;
+}
+
+/* Makes a path where the planner has kept none. */
+static Path *
+make_aggregate(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, PathTarget *target)
+{
+	List	   *clause = planned_group_clause(root);
+	List	   *having = (List *) root->parse->havingQual;
+	Path	   *rows = input->cheapest_total_path;
+	AggClauseCosts costs = {0};
+	bool		hashed = clause != NIL && grouping_is_hashable(clause) && root->numOrderedAggs == 0;
+	double		groups = 1;
+
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	if (clause != NIL)
+		groups = estimate_num_groups(root, get_sortgrouplist_exprs(clause, root->processed_tlist), rows->rows, NULL, NULL);
+	if (clause != NIL && !hashed)
+		rows = (Path *) create_sort_path(root, grouped, rows, root->group_pathkeys, -1.0);
+	return &create_agg_path(root, grouped, rows, target,
+							hashed ? AGG_HASHED : root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN,
+							AGGSPLIT_SIMPLE, clause, having, &costs, groups)->path;
+}
+
+/*
+ * A plan that reads an index, or one row, for each min and max is not taken, since it replaces these aggregates wherever
+ * they stand.
+ */
+Path *
+plan_groups_child(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, PathTarget *target)
+{
+	const AggPath *best = cheapest_aggregate(root, grouped);
+	AggPath    *child;
+
+	if (best == NULL)
+		return make_aggregate(root, input, grouped, target);
+	child = makeNode(AggPath);
+	*child = *best;
+	child->path.pathtarget = target;
+	return &child->path;
+}

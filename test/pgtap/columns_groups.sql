@@ -1,0 +1,169 @@
+-- Resident columns: groups, FILTER clauses, HAVING, ORDER BY with LIMIT, and aggregates of all values, compared with
+-- PostgreSQL's rows.  Tables have NULLs, both zeros, NaN and extremes, and pages that are held, changed and young.
+\ir setup.psql
+CREATE EXTENSION IF NOT EXISTS gpusort;
+SELECT no_plan();
+CREATE SCHEMA columns_groups;
+SET search_path = columns_groups, public;
+
+CREATE TYPE mood AS ENUM ('good', 'bad', 'ugly');
+CREATE DOMAIN price AS numeric(12, 2);
+CREATE TABLE t (id bigint, i2 int2, i4 int4, i8 int8, o oid, d date, ti time, ts timestamp, tz timestamptz, ok bool, f4 float4, f8 float8, n price, w numeric(30, 6), m mood, u uuid);
+INSERT INTO t SELECT g, nullif(g % 7, 3), nullif(g * 7919 % 23, 5) - 11, (g * 31 % 1009)::bigint * 1000000007, nullif(g % 11, 0), date '2020-01-01' + (g % 13)::int, time '10:00' + g % 5 * interval '1 hour',
+	timestamp '2020-01-01' + g % 17 * interval '1 day', timestamptz '2020-01-01 00:00+00' + g % 19 * interval '1 hour', nullif(g % 3, 2) = 1, g % 6 / 2.0, nullif(g % 29, 28) / 4.0 + 1, nullif(g % 37, 36) / 100.0,
+	g % 41 * 1000000000.000001, ('{good,bad,ugly}'::mood[])[g % 4], lpad((g % 9)::text, 32, '0')::uuid FROM generate_series(1, 20000) AS g;
+-- extremes, in few pages of their own
+CREATE TABLE odd (LIKE t);
+INSERT INTO odd SELECT * FROM t;
+INSERT INTO odd (id, i2, i4, i8, o, d, ti, ts, tz, f4, f8, n, w) VALUES
+	(30001, -32768, -2147483648, -9223372036854775808, 4294967295, '-infinity', '00:00', '-infinity', '-infinity', '-Infinity', '-Infinity', -9999999999.99, -999999999999999999999999.999999),
+	(30002, 32767, 2147483647, 9223372036854775807, 0, 'infinity', '24:00', 'infinity', 'infinity', 'Infinity', 'Infinity', 9999999999.99, 999999999999999999999999.999999),
+	(30003, 0, 0, 0, 1, '5874897-12-31', '23:59:59.999999', '294276-12-31 23:59:59', '4713-11-24 12:00 BC', 'NaN', 'NaN', 0, 0),
+	(30004, 0, 0, 0, 1, '4713-11-24 BC', '12:00', '2000-01-01', '2000-01-01', '-0', '-0', 0, 0), (30005, 0, 0, 0, 1, NULL, NULL, NULL, NULL, '0', '0', 0, 0);
+CREATE TABLE p (k int, v numeric(8, 2), s int) PARTITION BY RANGE (k);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (5000);
+CREATE TABLE p2 (s int, v numeric(8, 2), k int);
+ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (5000) TO (10000);
+INSERT INTO p SELECT g, g / 10.0, g % 20 FROM generate_series(0, 9999) AS g;
+CREATE TABLE fractions (f float8);
+INSERT INTO fractions VALUES (0), (0.25), (1), (NULL), (0.5);
+CREATE TABLE keyed (id int PRIMARY KEY, name int, v int);
+INSERT INTO keyed SELECT g, g * 2, g % 3 FROM generate_series(1, 1000) AS g;
+VACUUM ANALYZE t, odd, p, keyed;
+SELECT gpusort_columns_add('t'), gpusort_columns_add('odd'), gpusort_columns_add('p'), gpusort_columns_add('keyed');
+
+CREATE FUNCTION plan_of(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	result text := '';
+BEGIN
+	PERFORM set_config('gpusort.columns', setting, true);
+	FOR line IN EXECUTE query LOOP
+		result := result || line || E'\n';
+	END LOOP;
+	RETURN result;
+END $$;
+-- a query's rows, sorted
+CREATE FUNCTION rows_of(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	PERFORM set_config('gpusort.columns', setting, true);
+	EXECUTE 'SELECT string_agg(q::text, '' '' ORDER BY q::text COLLATE "C") FROM (' || query || ') AS q' INTO result;
+	RETURN result;
+EXCEPTION WHEN data_exception OR object_not_in_prerequisite_state THEN
+	RETURN SQLERRM;
+END $$;
+-- waits until the keeper holds again what it let go of
+CREATE FUNCTION settled(query text) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('gpusort.columns', 'force', true);
+	FOR i IN 1 .. 60 LOOP
+		BEGIN
+			EXECUTE query;
+			RETURN true;
+		EXCEPTION WHEN object_not_in_prerequisite_state THEN
+			PERFORM pg_sleep(0.05);
+		END;
+	END LOOP;
+	RETURN false;
+END $$;
+CREATE FUNCTION answered(query text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT ok(settled(query), 'columns answer: ' || query) UNION ALL
+	SELECT is(rows_of(query, 'force'), rows_of(query, 'off'), query) UNION ALL
+	SELECT matches(plan_of('EXPLAIN ' || query, 'force'), 'GpuColumns', 'from columns: ' || query)
+$$;
+-- from columns or, because of values, from the plan below
+CREATE FUNCTION same(query text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT is(rows_of(query, 'on'), rows_of(query, 'off'), query)
+$$;
+CREATE FUNCTION left_alone(query text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT doesnt_match(plan_of('EXPLAIN ' || query, 'force'), 'GpuColumns', 'not from columns: ' || query)
+$$;
+-- the reason of a node that does not answer from columns; each query in force would fail
+CREATE FUNCTION reason_of(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT substring(plan_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query, 'on') FROM 'not used \(([^\n]*)\)')
+$$;
+
+-- every type as a key, and as a value
+SELECT answered(format('SELECT %s, count(*), sum(i4), avg(n), min(f8), max(ts) FROM t GROUP BY %1$s', k)) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,m}'::text[]) AS k;
+SELECT answered(format('SELECT i2, count(%s), count(DISTINCT %1$s) FROM t GROUP BY i2', v)) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,m}'::text[]) AS v;
+SELECT answered(format('SELECT i2, min(%s), max(%1$s), percentile_disc(0.3) WITHIN GROUP (ORDER BY %1$s), mode() WITHIN GROUP (ORDER BY %1$s) FROM t GROUP BY i2', v))
+	FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,f4,f8,n,w}'::text[]) AS v;
+SELECT answered(format('SELECT percentile_cont(0.37) WITHIN GROUP (ORDER BY %s), percentile_cont(ARRAY[0, 0.1, NULL, 0.5, 1]) WITHIN GROUP (ORDER BY %1$s), percentile_disc(ARRAY[[0.9, 0.1]]) WITHIN GROUP (ORDER BY %1$s) FROM t', v))
+	FROM unnest('{i2,i4,i8,f4,f8,n,w}'::text[]) AS v;
+
+-- what stands in a query with groups
+SELECT answered(q) FROM unnest(ARRAY[
+	'SELECT i2 FROM t GROUP BY i2', 'SELECT i2, ok, m, count(*) FROM t GROUP BY m, i2, ok', 'SELECT i2 + 1, sum(n) / count(*) FROM t GROUP BY i2, ok', 'SELECT count(*) FROM t GROUP BY i4', 'SELECT i2, count(*) FROM t WHERE i4 > 5 AND d < ''2020-01-10'' GROUP BY i2',
+	'SELECT i2, count(*) FROM t WHERE i4 > 500 GROUP BY i2', 'SELECT count(*), i2 FROM t WHERE i2 = 5 GROUP BY i2', 'SELECT d, sum(n * i4), sum(i4 + 1), avg(i4 - i2) FROM t GROUP BY d', 'SELECT ok, sum(n) FROM t GROUP BY 1',
+	'SELECT i2, count(*) FILTER (WHERE ok), sum(n) FILTER (WHERE i4 > 0 AND d >= ''2020-01-05''), count(*) FILTER (WHERE f8 IS NULL), max(ts) FILTER (WHERE m = ''bad''), avg(i8) FILTER (WHERE i4 IN (1, 2, 3)) FROM t GROUP BY i2',
+	'SELECT count(*) FILTER (WHERE ok), count(*), sum(i4) FILTER (WHERE i4 BETWEEN 2 AND 5) FROM t', 'SELECT i2, count(DISTINCT i4) FILTER (WHERE ok), percentile_disc(0.5) WITHIN GROUP (ORDER BY n) FILTER (WHERE ok) FROM t GROUP BY i2',
+	'SELECT count(DISTINCT i4), count(DISTINCT n), percentile_cont(0.5) WITHIN GROUP (ORDER BY n) FROM t WHERE i4 > 3', 'SELECT count(DISTINCT i4), mode() WITHIN GROUP (ORDER BY i4), percentile_disc(0.1) WITHIN GROUP (ORDER BY i4) FROM t WHERE i4 > 300',
+	'SELECT i2, gpu_median(n), gpu_median(f8), gpu_percentile_cont(f8, 0.1), gpu_percentile_disc(d, 0.9), gpu_count_distinct(i4) FROM t GROUP BY i2',
+	'SELECT i2, count(*) FROM t GROUP BY i2 HAVING count(*) > 2800', 'SELECT i2, ok FROM t GROUP BY i2, ok HAVING sum(n) > 100.005 AND min(d) = ''2020-01-01'' AND i2 IS NOT NULL', 'SELECT i4 FROM t GROUP BY i4 HAVING avg(n) > 0.17 AND count(n) > 5',
+	'SELECT i4, max(n) FROM t GROUP BY i4 HAVING max(n) < 0 OR count(*) > 5', 'SELECT count(*) FROM t HAVING count(*) > 5', 'SELECT sum(n) FROM t HAVING count(*) < 5', 'SELECT i4 FROM t GROUP BY i4 HAVING count(*) > (SELECT 900)',
+	'SELECT m FROM t GROUP BY m HAVING m = ''bad'' OR count(*) > 5', 'SELECT i4 FROM t GROUP BY i4 HAVING sum(i4) IS NULL', 'SELECT i8 FROM t GROUP BY i8 HAVING sum(i8) > 10000000000000.5', 'SELECT i4 FROM t GROUP BY i4 HAVING count(DISTINCT i2) = 7',
+	'SELECT i8, count(*) FROM t GROUP BY i8 ORDER BY 2 DESC, 1 LIMIT 7', 'SELECT i8, count(*) FROM t GROUP BY i8 ORDER BY count(*), i8 DESC LIMIT 7 OFFSET 5', 'SELECT i8, sum(n) FROM t GROUP BY i8 ORDER BY sum(n) DESC NULLS LAST, i8 LIMIT 20',
+	'SELECT i4, min(f8) FROM t GROUP BY i4 ORDER BY i4 DESC NULLS LAST LIMIT 3', 'SELECT i4, min(f8) FROM t GROUP BY i4 ORDER BY i4 NULLS FIRST LIMIT 3', 'SELECT i8, avg(n) FROM t GROUP BY i8 ORDER BY avg(n), i8 LIMIT 3',
+	'SELECT i8, count(*) FROM t GROUP BY i8 HAVING count(*) < 20 ORDER BY 2 DESC, 1 LIMIT 7', 'SELECT i8, count(*) FROM t GROUP BY i8 HAVING avg(n) < 0.2 ORDER BY 2 DESC, 1 LIMIT 7', 'SELECT i8 FROM t GROUP BY i8 ORDER BY i8 LIMIT 0',
+	'SELECT i8 FROM t GROUP BY i8 ORDER BY i8 LIMIT NULL', 'SELECT i8 FROM t GROUP BY i8 ORDER BY i8 LIMIT (SELECT 5)', 'SELECT i4, count(*) FROM t GROUP BY i4 ORDER BY 2 DESC FETCH FIRST 1 ROW WITH TIES', 'SELECT DISTINCT count(*) FROM t GROUP BY i4 ORDER BY 1 LIMIT 3',
+	'SELECT m, count(*) FROM t GROUP BY m ORDER BY m LIMIT 2', 'SELECT i4, rank() OVER (ORDER BY count(*), i4) FROM t GROUP BY i4 ORDER BY i4 LIMIT 3', 'SELECT id, name, v FROM keyed GROUP BY id', 'SELECT id, sum(v) FROM keyed GROUP BY id, name',
+	'SELECT * FROM (SELECT i2, count(*) AS c FROM t GROUP BY i2) AS x JOIN (SELECT i2, sum(n) FROM t GROUP BY i2) AS y USING (i2)', 'SELECT max(c) FROM (SELECT count(*) AS c FROM t GROUP BY i4) AS x',
+	'SELECT f, x.* FROM fractions, LATERAL (SELECT i2, percentile_cont(f) WITHIN GROUP (ORDER BY i4) FROM t WHERE f8 > 10 * f GROUP BY i2) AS x', 'SELECT f, (SELECT count(DISTINCT i4) FROM t WHERE f8 > f * 10) FROM fractions',
+	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i8, count(*) FROM t WHERE i2 >= g GROUP BY i8 ORDER BY 2 DESC, 1 LIMIT g) AS x',
+	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i2, count(*) + g FROM t GROUP BY i2 HAVING count(*) > 1000 * g) AS x', 'SELECT k / 10, x FROM generate_series(1, 20) AS k LEFT JOIN (SELECT i4, sum(n) AS x FROM t GROUP BY i4) AS y ON i4 = k',
+	'SELECT s, count(*), sum(v), count(DISTINCT k) FROM p WHERE k < 4000 GROUP BY s', 'SELECT s, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM p2 GROUP BY s']) AS q;
+
+-- what is left to PostgreSQL
+SELECT left_alone(q) FROM unnest(ARRAY['SELECT i4 + 1, count(*) FROM t GROUP BY i4 + 1', 'SELECT u, count(*) FROM t GROUP BY u', 'SELECT i2, ok, count(*) FROM t GROUP BY ROLLUP (i2, ok)', 'SELECT DISTINCT i2 FROM t',
+	'SELECT count(*) FILTER (WHERE ok OR i2 = 5) FROM t', 'SELECT count(DISTINCT i4 + 1) FROM t', 'SELECT sum(DISTINCT i4) FROM t', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i4 DESC) FROM t', 'SELECT mode() WITHIN GROUP (ORDER BY m) FROM t',
+	'SELECT i2, percentile_disc(i2 / 10.0) WITHIN GROUP (ORDER BY i4) FROM t GROUP BY i2', 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY d - date ''2020-01-01'') FROM t', 'SELECT s, count(*) FROM p GROUP BY s', 'SELECT count(DISTINCT s) FROM p',
+	'SELECT string_agg(i4::text, '','') FROM t', 'SELECT i2, array_agg(i4) FROM t GROUP BY i2', 'SELECT tableoid, count(*) FROM t GROUP BY tableoid', 'SELECT rank(5) WITHIN GROUP (ORDER BY i4) FROM t']) AS q;
+
+-- odd values: the plan below runs where which of equal values comes first matters, or keys spread too wide
+SELECT same(format('SELECT %s, count(*), count(DISTINCT i8), max(n) FROM odd GROUP BY %1$s', k)) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,f4,f8,n,w}'::text[]) AS k;
+SELECT same(format('SELECT count(DISTINCT %s), percentile_disc(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY %1$s), mode() WITHIN GROUP (ORDER BY %1$s) FROM odd', v)) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,f4,f8,n,w}'::text[]) AS v;
+SELECT same(format('SELECT i2, percentile_cont(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY %s) FROM odd GROUP BY i2', v)) FROM unnest('{i4,i8,f4,f8,n,w}'::text[]) AS v;
+SELECT same(q) FROM unnest(ARRAY['SELECT i2, sum(i4 * 2) FROM odd GROUP BY i2', 'SELECT i2, sum(f8) FROM odd WHERE id > 30000 GROUP BY i2', 'SELECT i2, avg(f8) FROM odd WHERE id > 30000 GROUP BY i2', 'SELECT f8 FROM odd GROUP BY f8 ORDER BY f8 DESC LIMIT 3',
+	'SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT percentile_cont(NULL) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT percentile_disc(''{}''::float8[]) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT i4 FROM odd GROUP BY i4 HAVING sum(i8) > 9e18',
+	'SELECT percentile_cont(''NaN'') WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT i8, w, i4, count(*) FROM odd GROUP BY i8, w, i4', 'SELECT i2 FROM odd GROUP BY i2 LIMIT -1', 'SELECT i8 FROM odd GROUP BY i8 ORDER BY i8 LIMIT 5 OFFSET -1']) AS q;
+SELECT is(reason_of('SELECT f8, count(*) FROM odd GROUP BY f8'), 'zeros of both signs are equal', 'a key of both zeros');
+SELECT is(reason_of('SELECT percentile_cont(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY i4) FROM t WHERE false IS NULL'), NULL, 'no row, no fraction');
+
+-- rows of pages that are not held, own ones among them
+BEGIN;
+INSERT INTO t (id, i2, i4, n, f8) SELECT g, g % 9, g % 30, g / 100.0, g FROM generate_series(1, 500) AS g;
+UPDATE t SET n = n + 1, i2 = i2 + 1 WHERE id % 500 = 0;
+DELETE FROM t WHERE id = 7;
+SELECT answered(q) FROM unnest(ARRAY['SELECT i2, count(*), sum(n), count(DISTINCT i4), max(f8) FROM t GROUP BY i2', 'SELECT i4, percentile_cont(0.5) WITHIN GROUP (ORDER BY n), mode() WITHIN GROUP (ORDER BY i2) FROM t GROUP BY i4',
+	'SELECT i8, sum(n) FROM t GROUP BY i8 ORDER BY 2 DESC NULLS LAST, 1 LIMIT 5', 'SELECT i4 FROM t GROUP BY i4 HAVING count(*) > 890']) AS q;
+ROLLBACK;
+DELETE FROM t WHERE id BETWEEN 5000 AND 5100;
+SELECT answered('SELECT i2, i4, count(*), sum(n), count(DISTINCT n) FROM t GROUP BY i2, i4');
+INSERT INTO t (id, i2, n) VALUES (40000, 123, 5);
+SELECT answered('SELECT i2, count(*), sum(n) FROM t GROUP BY i2');
+
+-- prepared statements
+SET plan_cache_mode = force_generic_plan;
+PREPARE top (int, float8, float8[], bigint) AS SELECT i4, count(*) FILTER (WHERE i2 < $1), percentile_cont($2) WITHIN GROUP (ORDER BY n), percentile_disc($3) WITHIN GROUP (ORDER BY d) FROM t GROUP BY i4 HAVING count(*) > $1 ORDER BY i4 LIMIT $4;
+SELECT is(plan_of(format('EXECUTE top (%s)', x), 'on'), plan_of(format('EXECUTE top (%s)', x), 'off'), 'prepared: ' || x)
+	FROM unnest(ARRAY[$$5, 0.5, '{0,1}', 5$$, $$3, 0, '{NULL,0.5}', NULL$$, $$1000, NULL, NULL, 1$$, $$NULL, 0.5, '{}', 2$$, $$0, 1, '{{0,1},{0.1,0.2}}', 0$$]) AS x;
+SELECT matches(plan_of($$EXPLAIN EXECUTE top (5, 0.5, '{0,1}', 5)$$, 'force'), 'GpuColumns', 'the generic plan');
+RESET plan_cache_mode;
+
+-- cursors and rescans
+BEGIN;
+SET LOCAL gpusort.columns = force;
+DECLARE c SCROLL CURSOR FOR SELECT i4, count(*) FROM t GROUP BY i4 ORDER BY i4 LIMIT 5;
+DELETE FROM t;
+MOVE FORWARD ALL FROM c;
+SELECT is((SELECT count(*) FROM (SELECT i4 FROM t GROUP BY i4) AS x), 0::bigint, 'nothing is left');
+ROLLBACK;
+
+-- EXPLAIN
+SELECT matches(plan_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT i8, ok, count(*) FROM t WHERE i4 > 0 GROUP BY i8, ok HAVING count(*) > 2 ORDER BY 3 DESC LIMIT 10 OFFSET 5', 'force'),
+	'Column Filter: \(i4 > 0\)\n +Group Key: i8, ok\n +Group Filter: \(count\(\*\) > 2\)\n +Top: 15\n.* Groups: 15\n', 'EXPLAIN of groups');
+
+SELECT * FROM finish();
+DROP SCHEMA columns_groups CASCADE;
