@@ -110,6 +110,14 @@ sub plain_condition
 	return "$name " . one_of('=', '<', '<=', '>', '>=', '<>', '<', '<=', '>', '>=') . ' ' . constant($type, 1);
 }
 
+# A column's name and type.
+sub one_column
+{
+	my ($columns) = @_;
+	my $name = one_of(sort keys %$columns);
+	return ($name, $columns->{$name});
+}
+
 # Any condition on a column.
 sub condition
 {
@@ -183,6 +191,51 @@ sub aggregate
 	return "$function($name)";
 }
 
+# An aggregate over the ordered or different values of a column.
+sub ordered_aggregate
+{
+	my ($columns) = @_;
+	my ($name) = one_of(grep { $columns->{$_} !~ /^(uuid|bool)/ } sort keys %$columns);
+	my $fraction = one_of(0, 1, 0.5, 0.25, 0.9, 0.001);
+	my $fractions = "ARRAY[" . join(', ', map { one_of(0, 0.1, 0.5, 0.75, 1, 'NULL') } 1 .. number(4)) . ']::float8[]';
+	my $within = "WITHIN GROUP (ORDER BY $name)";
+	my @some = ("count(DISTINCT $name)", "count(DISTINCT $name)", "percentile_disc($fraction) $within",
+		"percentile_disc($fractions) $within", "mode() $within");
+
+	push @some, "percentile_cont($fraction) $within", "percentile_cont($fractions) $within"
+		if $columns->{$name} =~ /^(int|float|numeric)/;
+	return one_of(@some);
+}
+
+# A query with groups; its order is that of all keys.  plain: as of random_query.
+sub grouped_query
+{
+	my ($table, $columns, $plain, @numbers) = @_;
+	my @names = grep { $columns->{$_} !~ /^uuid/ } sort keys %$columns;
+	my %keys = map { (one_of(@names) => 1) } 1 .. one_of(1, 1, 1, 2, 2, 3);
+	my $keys = join ', ', sort keys %keys;
+	my $where = random_filter($columns, $plain);
+	my ($having, $order, $limit) = ('', $keys, '');
+	my @list;
+
+	foreach my $i (1 .. one_of(0, 1, 1, 2, 3, 5))
+	{
+		my ($aggregate) = chance(0.3) ? ordered_aggregate($columns) : aggregate($columns, 1, $plain, @numbers);
+
+		$aggregate .= ' FILTER (WHERE ' . plain_condition(one_column($columns)) . ')'
+			if chance(0.15) && $aggregate !~ /FILTER|SELECT/;
+		push @list, $aggregate;
+	}
+	$having = 'HAVING ' . one_of('count(*) > ' . number(40), one_of(sort keys %keys) . ' IS NOT NULL',
+		@list ? "$list[0] IS NOT NULL" : ())
+		if chance(0.2);
+	$order = (@list && chance(0.7) ? "$list[0] " . one_of('', 'DESC', 'DESC NULLS LAST', 'NULLS FIRST') . ', ' : '') . $keys
+		if chance(0.4);
+	$limit = 'LIMIT ' . number(20) . one_of('', ' OFFSET ' . number(10)) if chance(0.5);
+	return 'SELECT ' . join(', ', $keys, map { "$list[$_] AS a$_" } 0 .. $#list)
+		. " FROM $table $where GROUP BY $keys $having ORDER BY $order $limit";
+}
+
 # A query over a table's columns, given as name => type, and the query for the scale of its sums of floats.  plain: only
 # what GpuColumns answers, as far as values allow.  Expressions are of the given columns, or of all integers
 # and numerics.
@@ -194,6 +247,7 @@ sub random_query
 	my (@list, @scale);
 
 	@numbers = grep { $columns->{$_} =~ /^(int|numeric)/ } sort keys %$columns unless @numbers;
+	return (grouped_query($table, $columns, $plain, @numbers), 'SELECT 1 AS one') if chance(0.4);
 	foreach my $i (1 .. one_of(1, 1, 1, 2, 3, 5))
 	{
 		my ($aggregate, $scale) = aggregate($columns, $form >= 10, $plain, @numbers);
