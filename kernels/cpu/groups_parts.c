@@ -6,8 +6,8 @@
 
 /*
  * Slots for each record of a part, up to which they are the keys' bits, not looked up.  Measured with a sum, 3 M rows,
- * one thread, processor time of all in ms, by bits and by a table: 10^5 keys of 10^5 27 and 36; 10^6 36 and 52; 10^7 72 and
- * 87; 10^8 87 and 83, uneven ones 77 and 80.  Sparse keys always have the table: 44 for 10^3, 56 for 10^6.
+ * one thread, processor time of all in ms, by bits and by a table: 10^5 keys of 10^5 27 and 36; 10^6 36 and 52; 10^7
+ * 72 and 87; 10^8 87 and 83, uneven ones 77 and 80.  Sparse keys have the table: 44 for 10^3, 56 for 10^6.
  */
 #define DENSE_ROWS 8
 #define FEW_PLACES 1024
