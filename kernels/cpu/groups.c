@@ -95,6 +95,7 @@ release_worker(gs_group_worker *w)
 	gs_group_list_release(&w->list);
 }
 
+/* Frees everything. */
 static void
 cpu_close(gs_groups *groups, gs_engine *engine)
 {
@@ -109,6 +110,7 @@ cpu_close(gs_groups *groups, gs_engine *engine)
 	work.host.release(work.host.arg, g, g->bytes);
 }
 
+/* Implements gs_groups_open. */
 static gs_status
 cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 {
@@ -205,6 +207,7 @@ cpu_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
 	return GS_OK;
 }
 
+/* Implements gs_groups_read: the workers' lists follow each other. */
 static gs_status
 cpu_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out)
 {

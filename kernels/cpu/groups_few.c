@@ -105,7 +105,7 @@ finite_bound(const gs_constant *order, double *bound)
 	return *bound - *bound == 0;
 }
 
-/* Spreads doubles evenly over cells, if their range is known and finite.  The map does not fall, as no rounding does. */
+/* Spreads doubles evenly over cells, if their range is known and finite.  The map is monotone, as rounding is. */
 static bool
 even_cells(const gs_cpu_groups *g, const gs_stream_value *v, const double *x, uint64_t *slots, uint32_t n)
 {
