@@ -168,6 +168,8 @@ cpu_parts(gs_groups *groups)
 {
 	gs_cpu_groups *g = (gs_cpu_groups *) groups;
 
+	for (uint32_t i = 0; i < g->head.workers; i++)
+		g->workers[i].has_rows = g->workers[i].begun;
 	g->failure = gs_group_worker_begin(g, &g->workers[0], g->engine);
 	if (g->failure == GS_OK && g->few)
 		g->failure = gs_few_join(g);

@@ -105,6 +105,7 @@ typedef struct gs_cursor
 typedef struct gs_group_worker
 {
 	bool begun;
+	bool has_rows; /* set before parts are done: other workers begin meanwhile */
 	gs_work work; /* whose memory this is */
 	const gs_group_loops *loops;
 	gs_steps_plan plan;

@@ -40,7 +40,7 @@ records_of(const part_job *j, uint32_t stream)
 	{
 		const gs_group_worker *w = &j->g->workers[i];
 
-		for (const gs_records *r = w->cursors != NULL ? w->last[part] : NULL; r != NULL; r = r->next)
+		for (const gs_records *r = w->has_rows ? w->last[part] : NULL; r != NULL; r = r->next)
 			n += gs_records_number(w, part, r);
 	}
 	return n;
@@ -60,7 +60,7 @@ for_pieces(part_job *j, uint32_t stream, piece_function call)
 	{
 		const gs_group_worker *w = &j->g->workers[i];
 
-		for (const gs_records *r = w->cursors != NULL ? w->last[part] : NULL; r != NULL; r = r->next)
+		for (const gs_records *r = w->has_rows ? w->last[part] : NULL; r != NULL; r = r->next)
 		{
 			uint32_t n = gs_records_number(w, part, r);
 
