@@ -64,6 +64,7 @@ gs_groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n,
 	return groups->ops->read(groups, engine, first, n, out);
 }
 
+/* Ends a question in any state. */
 void
 gs_groups_close(gs_groups *groups, gs_engine *engine)
 {
@@ -85,7 +86,8 @@ static gs_status
 key_make(gs_packed_key *key, const gs_range *range)
 {
 	const bool real = gs_type_is_float(key->type);
-	gs_wide low = gs_constant_scalar(&range->low, false).integer, high = gs_constant_scalar(&range->high, false).integer;
+	const gs_wide low = gs_constant_scalar(&range->low, false).integer;
+	const gs_wide high = gs_constant_scalar(&range->high, false).integer;
 	gs_unsigned_wide span;
 
 	if (real && low <= high && (low < 0 || high > (gs_wide) UINT64_MAX))
@@ -125,6 +127,7 @@ gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range 
 
 /* ---------------------------------------------------------------- HAVING and TOP */
 
+/* Makes an empty list. */
 void
 gs_group_list_init(gs_group_list *list, const gs_steps *steps, const gs_host *host)
 {
@@ -173,8 +176,7 @@ group_at(const gs_group_list *list, uint64_t i)
 	return list->groups + i * list->members;
 }
 
-/* Puts a group into the heap of n groups, of which none comes behind the one above it, from a place whose group is not
- * needed downwards. */
+/* Puts a group into the heap of n groups, of which none comes behind the one above it, downwards from a free place. */
 static void
 sift_down(gs_group_list *list, uint64_t at, uint64_t n, const gs_reduced *group)
 {

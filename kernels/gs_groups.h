@@ -52,12 +52,12 @@ gs_status gs_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, 
 #define GS_GROUPS_MOST_BYTES ((uint64_t) 256 << 20)
 
 /*
- * Carries out what follows GROUP.  count becomes the number of groups in the result.  GS_TOO_BIG: more than limit groups
- * (0: no limit) would be left.
+ * Carries out what follows GROUP.  count becomes the number of groups in the result.  GS_TOO_BIG: more groups than
+ * limit (0: no limit) would be left.
  */
 gs_status gs_groups_end(gs_groups *groups, gs_engine *engine, uint64_t limit, uint64_t *count);
 
-/* Copies groups first to first + n - 1, of gs_steps_result_bytes each, to host memory.  Without TOP their order is any. */
+/* Copies groups first to first + n - 1, of gs_steps_result_bytes each, to host memory.  Without TOP in any order. */
 gs_status gs_groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out);
 
 void gs_groups_close(gs_groups *groups, gs_engine *engine);

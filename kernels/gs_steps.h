@@ -189,7 +189,7 @@ typedef struct gs_top_step
 typedef struct gs_reduced
 {
 	uint64_t value[2];
-	uint64_t count; /* values that were not NULL, of GS_DISTINCT different ones; 0: there is no value; of a key, 1 or 0 */
+	uint64_t count; /* values that were not NULL, of GS_DISTINCT different ones; 0: no value; of a key, 1 or 0 */
 	uint32_t flags;
 	uint32_t zero;
 } gs_reduced;
@@ -210,8 +210,8 @@ size_t gs_steps_result_bytes(const gs_steps *steps);
 bool gs_steps_reduces(const gs_steps *steps);
 
 /*
- * Carries out a checked list for which gs_steps_reduces is true over rows whose columns are the source's, in host memory the list, the rows' lists and
- * out; columns lie in the engine's memory.  Writes the results.  GS_OVERFLOW: see above.
+ * Carries out a checked list for which gs_steps_reduces is true over rows whose columns are the source's.  The list,
+ * the rows' lists and out lie in host memory, columns in the engine's.  Writes the results.  GS_OVERFLOW: see above.
  */
 size_t gs_reduce_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps);
 gs_status gs_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps, gs_reduced *out,

@@ -146,7 +146,8 @@ ask(const char *name, const steps_list *l, int runs)
 			memcpy(some, at, sizeof(at));
 		}
 	}
-	printf("%-34s %8.2f  cpu %8.2f   rows %7.2f  parts %7.2f  end %6.2f  close %6.2f   %llu groups\n", name, best, least,
+	printf("%-30s %8.2f  cpu %8.2f   rows %7.2f  parts %7.2f  end %6.2f  close %6.2f   %llu groups\n", name,
+		   best, least,
 		   some[1] - some[0], some[2] - some[1], some[3] - some[2], some[4] - some[3], (unsigned long long) n);
 	fflush(stdout);
 }

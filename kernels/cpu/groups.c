@@ -95,6 +95,7 @@ release_worker(gs_group_worker *w)
 	gs_group_list_release(&w->list);
 }
 
+/* Frees everything. */
 static void
 cpu_close(gs_groups *groups, gs_engine *engine)
 {
@@ -109,6 +110,7 @@ cpu_close(gs_groups *groups, gs_engine *engine)
 	work.host.release(work.host.arg, g, g->bytes);
 }
 
+/* Implements gs_groups_open. */
 static gs_status
 cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 {
@@ -166,6 +168,8 @@ cpu_parts(gs_groups *groups)
 {
 	gs_cpu_groups *g = (gs_cpu_groups *) groups;
 
+	for (uint32_t i = 0; i < g->head.workers; i++)
+		g->workers[i].has_rows = g->workers[i].begun;
 	g->failure = gs_group_worker_begin(g, &g->workers[0], g->engine);
 	if (g->failure == GS_OK && g->few)
 		g->failure = gs_few_join(g);
@@ -205,6 +209,7 @@ cpu_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
 	return GS_OK;
 }
 
+/* Implements gs_groups_read: the workers' lists follow each other. */
 static gs_status
 cpu_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out)
 {

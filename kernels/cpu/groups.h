@@ -60,7 +60,6 @@ typedef struct gs_tally_plan
 typedef struct gs_answer_plan
 {
 	gs_aggregation operation;
-	gs_number number;
 	double fraction;
 	uint32_t stream; /* whose number of records is the count of values */
 	uint32_t tally;	 /* GS_NO_TALLY: the count, or one that needs all values: */
@@ -106,6 +105,7 @@ typedef struct gs_cursor
 typedef struct gs_group_worker
 {
 	bool begun;
+	bool has_rows; /* set before parts are done: other workers begin meanwhile */
 	gs_work work; /* whose memory this is */
 	const gs_group_loops *loops;
 	gs_steps_plan plan;
@@ -179,7 +179,8 @@ bool gs_tally_join(const gs_cpu_groups *g, gs_tally *into, const gs_tally *from)
 gs_reduced gs_tally_answer(const gs_cpu_groups *g, const gs_tally *tally, const gs_answer_plan *a, uint32_t slot);
 
 /* groups_values.c: sorts codes; *values becomes where they are. */
-gs_status gs_sort_codes(gs_group_worker *w, const gs_cpu_engine *cpu, const gs_stream_value *v, void **values, uint64_t n);
+gs_status gs_sort_codes(gs_group_worker *w, const gs_cpu_engine *cpu, const gs_stream_value *v, void **values,
+						uint64_t n);
 /* Answers what asks for all values from a part of a slot's, which follow others of all. */
 gs_status gs_cell_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *cpu, uint32_t stream,
 						 void *values, uint64_t n, uint64_t before, uint64_t all, gs_reduced *answers,

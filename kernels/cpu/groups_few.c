@@ -105,7 +105,7 @@ finite_bound(const gs_constant *order, double *bound)
 	return *bound - *bound == 0;
 }
 
-/* Spreads doubles evenly over cells, if their range is known and finite.  The map does not fall, as no rounding does. */
+/* Spreads doubles evenly over cells, if their range is known and finite.  The map is monotone, as rounding is. */
 static bool
 even_cells(const gs_cpu_groups *g, const gs_stream_value *v, const double *x, uint64_t *slots, uint32_t n)
 {
@@ -202,7 +202,7 @@ count_bits(gs_cpu_groups *g, uint32_t stream, uint32_t unit)
 
 	for (uint32_t i = 0; i < g->head.workers; i++)
 	{
-		const uint64_t *bitmap = g->workers[i].bitmaps[stream];
+		const uint64_t *bitmap = g->workers[i].has_rows ? g->workers[i].bitmaps[stream] : NULL;
 
 		if (bitmap != NULL)
 			for (uint64_t k = 0; k < n; k++)
@@ -221,7 +221,7 @@ static void
 gather(const gs_cpu_groups *g, size_t part, uint64_t *to)
 {
 	for (uint32_t i = 0; i < g->head.workers; i++)
-		for (const gs_records *r = g->workers[i].begun ? g->workers[i].last[part] : NULL; r != NULL; r = r->next)
+		for (const gs_records *r = g->workers[i].has_rows ? g->workers[i].last[part] : NULL; r != NULL; r = r->next)
 		{
 			uint32_t n = gs_records_number(&g->workers[i], part, r);
 

@@ -4,7 +4,12 @@
  */
 #include "groups.h"
 
-#define DENSE_ROWS 8 /* slots for each record of a part, up to which they are not looked up */
+/*
+ * Slots for each record of a part, up to which they are the keys' bits, not looked up.  Measured with a sum, 3 M rows,
+ * one thread, processor time of all in ms, by bits and by a table: 10^5 keys of 10^5 27 and 36; 10^6 36 and 52; 10^7
+ * 72 and 87; 10^8 87 and 83, uneven ones 77 and 80.  Sparse keys have the table: 44 for 10^3, 56 for 10^6.
+ */
+#define DENSE_ROWS 8
 #define FEW_PLACES 1024
 #define GS_NO_SLOT UINT32_MAX
 
@@ -35,15 +40,15 @@ records_of(const part_job *j, uint32_t stream)
 	{
 		const gs_group_worker *w = &j->g->workers[i];
 
-		for (const gs_records *r = w->cursors != NULL ? w->last[part] : NULL; r != NULL; r = r->next)
+		for (const gs_records *r = w->has_rows ? w->last[part] : NULL; r != NULL; r = r->next)
 			n += gs_records_number(w, part, r);
 	}
 	return n;
 }
 
-/* Calls a function for each piece of a part's records. */
 typedef gs_status (*piece_function)(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n);
 
+/* Calls a function for each piece of a part's records. */
 static gs_status
 for_pieces(part_job *j, uint32_t stream, piece_function call)
 {
@@ -55,7 +60,7 @@ for_pieces(part_job *j, uint32_t stream, piece_function call)
 	{
 		const gs_group_worker *w = &j->g->workers[i];
 
-		for (const gs_records *r = w->cursors != NULL ? w->last[part] : NULL; r != NULL; r = r->next)
+		for (const gs_records *r = w->has_rows ? w->last[part] : NULL; r != NULL; r = r->next)
 		{
 			uint32_t n = gs_records_number(w, part, r);
 

@@ -53,8 +53,9 @@ stream_of(gs_cpu_groups *g, uint32_t clause, const gs_expression_plan *e, bool w
 	for (; i < g->nstreams; i++)
 	{
 		const gs_stream *s = &g->streams[i];
-
-		if (s->clause == clause && s->whole == whole && (whole ? g->values[s->first].expression == e : s->columns == columns))
+		if (s->clause != clause || s->whole != whole)
+			continue;
+		if (whole ? g->values[s->first].expression == e : s->columns == columns)
 			return i;
 	}
 	g->streams[g->nstreams++] =
@@ -182,7 +183,7 @@ plan_answer(gs_cpu_groups *g, uint32_t clause, const gs_expression_plan *e, uint
 	bool whole = operation > (uint32_t) GS_COUNT;
 	gs_answer_plan *a = &g->answers[g->nanswers];
 
-	*a = (gs_answer_plan){(gs_aggregation) operation, e != NULL ? e->number : GS_NUMBER_I64, fraction, 0, GS_NO_TALLY, 0};
+	*a = (gs_answer_plan){.operation = (gs_aggregation) operation, .fraction = fraction, .tally = GS_NO_TALLY};
 	a->stream = stream_of(g, clause, e, whole);
 	if (whole)
 	{

@@ -334,8 +334,12 @@ nulls_known(const gs_cpu_groups *g, const gs_span *span, const gs_held *columns)
 		if (columns[c].nulls == NULL || g->head.ranges[c].nulls || g->plan.packed[c] == NULL)
 			continue;
 		for (uint32_t at = 0; at < span->rows; at += 64)
-			if (gs_null_bits(columns[c].nulls, (uint64_t) span->first + at, span->rows - at < 64 ? span->rows - at : 64))
+		{
+			uint32_t n = span->rows - at < 64 ? span->rows - at : 64;
+
+			if (gs_null_bits(columns[c].nulls, (uint64_t) span->first + at, n) != 0)
 				return false;
+		}
 	}
 	return true;
 }

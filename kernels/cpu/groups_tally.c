@@ -1,6 +1,6 @@
 /*
- * groups_tally.c: what aggregates have of each slot, aggregate by aggregate: records of a stream are added by loops over
- * their slots and one word.
+ * groups_tally.c: what aggregates have of each slot, aggregate by aggregate: records of a stream are added by loops
+ * over their slots and one word.
  */
 #include "groups.h"
 
@@ -31,6 +31,7 @@ clear(const gs_tally_plan *t, void *values, uint32_t slots)
 				least ? gs_number_greatest(GS_NUMBER_I128) : gs_number_least(GS_NUMBER_I128);
 }
 
+/* Lays a tally out in memory, cleared; memory NULL: returns its bytes only. */
 size_t
 gs_tally_make(const gs_cpu_groups *g, gs_tally *tally, uint32_t slots, char *memory)
 {
@@ -106,6 +107,7 @@ add_sums(const gs_tally_plan *t, void *sums, const uint32_t *slots, const uint64
 			})                                                                                                         \
 	} while (0)
 
+/* Adds values to extremes. */
 static void
 add_extremes(const gs_tally_plan *t, void *extremes, const uint32_t *slots, const uint64_t *x, const uint64_t *high,
 			 uint32_t step, uint32_t n)

@@ -1,6 +1,6 @@
 /*
- * groups_values.c: aggregates that need all values of a slot at once: numbers of different values, modes, ranks.  Values
- * are codes in order; of doubles, those of -0 and +0 follow each other and are equal.
+ * groups_values.c: aggregates that need all values of a slot at once: numbers of different values, modes, ranks.
+ * Values are codes in order; of doubles, those of -0 and +0 follow each other and are equal.
  */
 #include "groups.h"
 
@@ -26,7 +26,7 @@ code_at(const codes *c, uint64_t i, bool wide, bool real)
 	return real && code == PLUS_ZERO - 1 ? PLUS_ZERO : code;
 }
 
-/* Finds the number of different codes, and the first of the most frequent ones.  Returns how many of those there are. */
+/* Finds the number of different codes, and the first of the most frequent ones.  Returns how many of those. */
 static inline __attribute__((always_inline)) uint64_t
 find_runs(const codes *c, bool wide, bool real, uint64_t *runs, uint64_t *mode)
 {

@@ -17,7 +17,7 @@
 typedef enum ColumnsPrivate
 {
 	COLUMNS_PRIVATE_LEAVES,		/* OID list: the partitions to read; NIL: the table itself */
-	COLUMNS_PRIVATE_COUNTS,		/* int list of ColumnsCounts: what the members of custom_scan_tlist are, in this order */
+	COLUMNS_PRIVATE_COUNTS,		/* int list by ColumnsCounts: members of custom_scan_tlist, in this order */
 	COLUMNS_PRIVATE_KINDS,		/* int list: ColumnsParts' */
 	COLUMNS_PRIVATE_ORDERS		/* int list: ColumnsParts' */
 } ColumnsPrivate;

@@ -5,7 +5,7 @@
 #ifndef GPUSORT_COLUMNS_TERMS_H
 #define GPUSORT_COLUMNS_TERMS_H
 
-#include "columns_query.h"
+#include "query_members.h"
 
 /* Removes casts that keep every value: widening ones, and a domain's to its base type. */
 extern Expr *terms_without_casts(Expr *expr);

@@ -77,8 +77,9 @@ is_about_chosen(Offer *offer)
 	const RangeTblEntry *entry;
 	ListCell   *lc;
 
-	if (gpusort_columns == COLUMNS_OFF || (!parse->hasAggs && parse->groupClause == NIL) || parse->groupingSets != NIL ||
-		offer->input->reloptkind != RELOPT_BASEREL || offer->input->rtekind != RTE_RELATION || !any_chosen())
+	if (gpusort_columns == COLUMNS_OFF || (!parse->hasAggs && parse->groupClause == NIL) ||
+		parse->groupingSets != NIL || offer->input->reloptkind != RELOPT_BASEREL ||
+		offer->input->rtekind != RTE_RELATION || !any_chosen())
 		return false;
 	entry = entry_of(offer, offer->input);
 	if (entry->relkind != RELKIND_PARTITIONED_TABLE && !is_chosen(entry->relid))

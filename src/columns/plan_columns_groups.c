@@ -135,7 +135,8 @@ static bool
 has_limit(const Query *parse)
 {
 	return parse->sortClause != NIL && parse->limitCount != NULL && parse->limitOption == LIMIT_OPTION_COUNT &&
-		!parse->hasWindowFuncs && parse->distinctClause == NIL && !parse->hasTargetSRFs && parse->setOperations == NULL &&
+		!parse->hasWindowFuncs && parse->distinctClause == NIL && !parse->hasTargetSRFs &&
+		parse->setOperations == NULL &&
 		terms_is_value((Expr *) parse->limitCount) &&
 		(parse->limitOffset == NULL || terms_is_value((Expr *) parse->limitOffset));
 }
@@ -228,7 +229,8 @@ make_aggregate(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, PathTa
 
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	if (clause != NIL)
-		groups = estimate_num_groups(root, get_sortgrouplist_exprs(clause, root->processed_tlist), rows->rows, NULL, NULL);
+		groups = estimate_num_groups(root, get_sortgrouplist_exprs(clause, root->processed_tlist), rows->rows, NULL,
+									 NULL);
 	if (clause != NIL && !hashed)
 		rows = (Path *) create_sort_path(root, grouped, rows, root->group_pathkeys, -1.0);
 	return &create_agg_path(root, grouped, rows, target,
@@ -237,8 +239,8 @@ make_aggregate(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, PathTa
 }
 
 /*
- * A plan that reads an index, or one row, for each min and max is not taken, since it replaces these aggregates wherever
- * they stand.
+ * A plan that reads an index, or one row, for each min and max is not taken, since it replaces these aggregates
+ * wherever they stand.
  */
 Path *
 plan_groups_child(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, PathTarget *target)

@@ -184,7 +184,8 @@ add_aggregate(steps_list *l, const table *t)
 {
 	uint32_t operation = rnd() % 2 ? (uint32_t) (rnd() % 4) : GS_DISTINCT + (uint32_t) (rnd() % 5);
 	static const double fractions[] = {0, 1, 0.5, 0.25, 0.9};
-	double fraction = operation >= GS_RANK_DISC ? (rnd() % 2 ? fractions[rnd() % 5] : (double) (rnd() % 1000) / 999) : 0;
+	double some = rnd() % 2 ? fractions[rnd() % 5] : (double) (rnd() % 1000) / 999;
+	double fraction = operation >= GS_RANK_DISC ? some : 0;
 	uint32_t c = (uint32_t) (rnd() % t->ncolumns), n, nterms = rnd() % 3 ? 0 : 1 + (uint32_t) (rnd() % 2);
 	gs_instruction code[16];
 	gs_term terms[2];
@@ -286,7 +287,8 @@ static void
 random_lists(uint64_t groups)
 {
 	static table t;
-	uint32_t ncolumns = 1 + (uint32_t) (rnd() % MOST_COLUMNS), nkeys = (uint32_t) (rnd() % (ncolumns < 3 ? ncolumns + 1 : 4));
+	uint32_t ncolumns = 1 + (uint32_t) (rnd() % MOST_COLUMNS);
+	uint32_t nkeys = (uint32_t) (rnd() % (ncolumns < 3 ? ncolumns + 1 : 4));
 	char what[64];
 
 	snprintf(what, sizeof(what), "%u keys, %llu groups", nkeys, (unsigned long long) groups);

@@ -135,7 +135,8 @@ group_of(expected_groups *e, const value *keys)
 	}
 	g = &e->groups[e->n++];
 	memset(g, 0, sizeof(*g));
-	memcpy(g->keys, keys, e->group->nkeys * sizeof(*keys));
+	if (e->group->nkeys > 0)
+		memcpy(g->keys, keys, e->group->nkeys * sizeof(*keys));
 	g->aggregates = calloc(e->group->naggregates + 1, sizeof(*g->aggregates));
 	e->places[p] = e->n;
 	if (e->n > e->nplaces / 2)

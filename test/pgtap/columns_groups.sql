@@ -47,12 +47,14 @@ END $$;
 CREATE FUNCTION rows_of(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
+	reason text;
 BEGIN
 	PERFORM set_config('gpusort.columns', setting, true);
 	EXECUTE 'SELECT string_agg(q::text, '' '' ORDER BY q::text COLLATE "C") FROM (' || query || ') AS q' INTO result;
 	RETURN result;
 EXCEPTION WHEN data_exception OR object_not_in_prerequisite_state THEN
-	RETURN SQLERRM;
+	GET STACKED DIAGNOSTICS reason = PG_EXCEPTION_DETAIL;
+	RETURN SQLERRM || reason;
 END $$;
 -- waits until the keeper holds again what it let go of
 CREATE FUNCTION settled(query text) RETURNS bool LANGUAGE plpgsql AS $$

@@ -14,6 +14,8 @@ SELECT gpusort_columns_add('sales', '{id,shop,amount,ts,paid}');
 EXPLAIN (COSTS OFF) SELECT sum(amount) / count(*) AS average FROM sales WHERE ts >= '2025-01-05' AND shop IN (1, 2) AND paid;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT sum(amount) / count(*) AS average, max(id) FROM sales WHERE ts >= '2025-01-05';
 EXPLAIN (COSTS OFF) SELECT t.shop, x.s FROM generate_series(1, 3) AS t (shop), LATERAL (SELECT sum(amount) AS s FROM sales AS s WHERE s.shop = t.shop) AS x;
+EXPLAIN (COSTS OFF) SELECT shop, paid, count(*) FILTER (WHERE id > 5) FROM sales WHERE id < 500 GROUP BY shop, paid HAVING count(*) > 5 AND avg(amount) > 1 ORDER BY 3 DESC, 1 LIMIT 3;
+EXPLAIN (COSTS OFF) SELECT shop, paid, count(*) FROM sales GROUP BY shop, paid HAVING sum(amount) > 100 ORDER BY 3 DESC, 1 LIMIT 3 OFFSET 2;
 -- where pages came from depends on the keeper
 CREATE FUNCTION masked(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -27,6 +29,7 @@ BEGIN
 	END LOOP;
 END $$;
 SELECT masked('SELECT sum(amount), min(ts) FROM sales WHERE id < 500');
+SELECT masked('SELECT shop, count(DISTINCT id), percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) FROM sales GROUP BY shop');
 SET gpusort.columns = on;
 PREPARE sum_of AS SELECT sum(amount) FROM sales;
 SET plan_cache_mode = force_generic_plan;

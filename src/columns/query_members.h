@@ -1,0 +1,102 @@
+/*
+ * query_members.h: what a query asks of columns: filter, keys, requests of aggregates, and which groups are wanted.
+ */
+#ifndef GPUSORT_COLUMNS_QUERY_MEMBERS_H
+#define GPUSORT_COLUMNS_QUERY_MEMBERS_H
+
+#include "nodes/primnodes.h"
+
+#include "kernels/gs_steps.h"
+#include "column.h"
+
+/*
+ * A test of a column; of HAVING, of a key, or, behind the keys, of a request.  Tests of GS_TEST_IN are against an
+ * array.
+ */
+typedef struct QueryTerm
+{
+	int			column;
+	gs_test		test;			/* not BETWEEN or NEVER */
+	int			value;			/* what it is compared with; -1: nothing, or with true */
+	Oid			type;			/* of the value, or of the array's elements */
+	bool		truth;			/* value is -1: compared with this */
+} QueryTerm;
+
+/* Tests that are ANDed. */
+typedef struct QueryTerms
+{
+	int			count;
+	QueryTerm  *terms;
+} QueryTerms;
+
+/* An element of an expression in postfix, with the type of its value. */
+typedef struct QueryItem
+{
+	gs_code		code;
+	int			operand;		/* a column or a value */
+	Oid			type;
+} QueryItem;
+
+/* What aggregates of the query do with their values. */
+typedef enum QueryKind
+{
+	QUERY_UNKNOWN,
+	QUERY_PLAIN,				/* count, sum, avg, min, max */
+	QUERY_DISTINCT,				/* count of different values */
+	QUERY_CONTINUOUS,			/* a percentile, or an array of them */
+	QUERY_DISCRETE,
+	QUERY_MODE
+} QueryKind;
+
+/* An aggregate of the service.  Several of the query's may need one. */
+typedef struct QueryRequest
+{
+	int			operation;		/* gs_operation or gs_aggregation; GS_RANK_FLOOR: and GS_RANK_CEIL */
+	Expr	   *argument;		/* NULL: rows are counted */
+	List	   *filter;			/* conditions of its FILTER clause */
+	int			fraction;		/* of ranks: a value, of this type: float8, or an array */
+	Oid			fraction_type;
+	Oid			type;			/* of the argument */
+	int			nitems;
+	QueryItem  *items;
+	QueryTerms	terms;			/* the filter's */
+} QueryRequest;
+
+/* An aggregate of the query, and the requests that answer it; -1: none. */
+typedef struct QueryAnswer
+{
+	const Aggref *aggregate;
+	int			request;
+	int			least;			/* avg of doubles: its smallest and greatest value */
+	int			greatest;
+	bool		cast;			/* ranks are cast to float8 */
+} QueryAnswer;
+
+/* An order of groups: by a key, or, behind the keys, by a request. */
+typedef struct QueryOrder
+{
+	int			member;
+	bool		descending;
+	bool		nulls_first;
+} QueryOrder;
+
+typedef struct ColumnsQuery
+{
+	int			ncolumns;
+	ColumnDescription columns[GS_STEPS_MAX_COLUMNS];	/* by type alone, and their numbers */
+	List	   *values;			/* expressions without columns, evaluated for each scan */
+	QueryTerms	where;
+	int			nkeys;
+	int			keys[GS_STEPS_MAX_KEYS];	/* columns */
+	int			nrequests;
+	QueryRequest requests[GS_STEPS_MAX_AGGREGATES];
+	int			nanswers;
+	QueryAnswer *answers;		/* in the order of the aggregates */
+	QueryTerms	having;
+	int			norders;
+	QueryOrder	orders[GS_STEPS_MAX_KEYS];
+	int			limit;			/* values; -1: none */
+	int			offset;
+} ColumnsQuery;
+
+#endif
