@@ -94,6 +94,20 @@ grow_arena(RowStore *store, Size bytes)
 	return true;
 }
 
+void
+rowstore_expect(RowStore *store, double rows)
+{
+	Size		size;
+
+	store->rows_expected = rows;
+	if (store->rows == 0)
+		return;
+	size = arena_start(store, store->used / store->rows);
+	/* without memory the rows that need it will find none */
+	if (size > store->size)
+		(void) grow_arena(store, size);
+}
+
 /* Makes room for the offsets of that many rows. */
 static bool
 grow_offsets(RowStore *store, uint32 rows)

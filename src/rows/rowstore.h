@@ -43,6 +43,9 @@ typedef struct RowStore
 /* A store without rows, for about as many as expected; their form is known with the first one. */
 extern RowStore *rowstore_create(BigMem *mem, int natts, double rows_expected);
 
+/* Makes room for that many rows: more come than the store was created for. */
+extern void rowstore_expect(RowStore *store, double rows);
+
 /* Appends a copy of a slot's row; false if memory or row numbers are used up. */
 extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);
 
