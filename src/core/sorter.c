@@ -272,8 +272,8 @@ over_limit(Sorter *sorter)
 	Size		bytes = rowstore_bytes(sorter->rows);
 
 	return unlikely(bytes > sorter->rows_limit) &&
-		(sorter->rows->rows >= MIN_RUN_ROWS || bytes > sorter->limit || sorter->keys == NULL || sorter->keys[0].theirs ||
-		 keys_too_large(sorter));
+		(sorter->rows->rows >= MIN_RUN_ROWS || bytes > sorter->limit || sorter->keys == NULL ||
+		 sorter->keys[0].theirs || keys_too_large(sorter));
 }
 
 /* Makes room after the sort has outgrown its memory, or hands it over to tuplesort. */

@@ -2,8 +2,8 @@
  * sorter_few.c: sorts of which far fewer rows come than the planner expects.
  *
  * Encoders, a job of the engine and its chunk take longer to set up than a few dozen rows take to be compared.  So the
- * first rows go into the store alone.  Once more than FEW_ROWS have come, keys are opened and the rows encoded; if input
- * ends before, the rows are sorted by comparison.
+ * first rows go into the store alone.  Once more than FEW_ROWS have come, keys are opened and the rows encoded.  If
+ * input ends before, the rows are sorted by comparison.
  */
 #include "postgres.h"
 
@@ -35,7 +35,9 @@ finish_few(Sorter *sorter)
 
 	sorter->stats.kind = ENGINE_CPU;
 	sorter->stats.engine = engine_cpu.name;
-	sorter->stats.tied = (TiedStats) {.compared = rows, .runs = 1, .rows = rows};
+	/* a single row is in order */
+	sorter->stats.job.order.input = GS_ASCENDING;
+	sorter->stats.tied = (TiedStats) {.compared = rows, .runs = rows > 1, .rows = rows};
 	sorter->stats.memory_bytes = rowstore_bytes(sorter->rows) + (Size) rows * (sizeof(uint32) + TIED_RUN_BYTES);
 	if (status == GS_OK && rows > 1 &&
 		!tied_runs_sort_all(comparer_of(sorter), sorter->order.numbers, rows, sorter->mem, sorter->limit / 2))
