@@ -244,7 +244,7 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->limit = gpusort_memory_limit();
 	sorter->mem = bigmem_create(cxt);
 	sorter->adaptive.marks.mem = sorter->mem;
-	sorter->rows = rowstore_create(sorter->mem, desc->natts, 0);
+	sorter->rows = rowstore_create(sorter->mem, desc->natts);
 	sorter->places = keyplaces_find(columns, sorter->desc);
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
 	INSTR_TIME_SET_CURRENT(sorter->started);

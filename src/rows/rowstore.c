@@ -21,7 +21,7 @@
 #define LAYOUT_BITS (HEAP_HASNULL | HEAP_HASVARWIDTH | HEAP_HASEXTERNAL)
 
 RowStore *
-rowstore_create(BigMem *mem, int natts, double rows_expected)
+rowstore_create(BigMem *mem, int natts)
 {
 	RowStore   *store = bigmem_alloc(mem, sizeof(RowStore));
 
@@ -30,7 +30,6 @@ rowstore_create(BigMem *mem, int natts, double rows_expected)
 	memset(store, 0, sizeof(RowStore));
 	store->mem = mem;
 	store->natts = (uint16) natts;
-	store->rows_expected = rows_expected;
 	return store;
 }
 

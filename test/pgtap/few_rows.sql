@@ -60,8 +60,9 @@ RESET enable_material;
 -- Mark and restore.
 SET enable_nestloop = off;
 RESET enable_mergejoin;
-SELECT matches(pg_temp.plan_of(query), 'Merge Join.*GpuSort.*GpuSort', 'two sorts below a join'), pg_temp.same_ids(query, query, 'mark and restore')
-FROM (VALUES ('SELECT a.id * 1000 + b.id AS id FROM f AS a JOIN f AS b USING (t) WHERE a.id <= (SELECT 60) AND b.id <= (SELECT 64) ORDER BY 1')) AS v (query);
+\set joined 'SELECT a.id * 1000 + b.id AS id FROM f AS a JOIN f AS b USING (t) WHERE a.id <= (SELECT 60) AND b.id <= (SELECT 64) ORDER BY 1'
+SELECT matches(pg_temp.plan_of(:'joined'), 'Merge Join.*GpuSort.*GpuSort', 'two sorts below a join');
+SELECT pg_temp.same_ids(:'joined', :'joined', 'mark and restore');
 RESET enable_nestloop;
 RESET enable_hashjoin;
 
