@@ -380,7 +380,8 @@ while (($rounds ? $round < $rounds : time - $start < $seconds))
 	my $jit = $round_seed % 4 == 0 ? 'on' : 'off';
 	# of few rows keys are made, or they are compared
 	my $min_rows = pick(0, 0, 64);
-	my $script = "SET jit = $jit;\nSET gpusort.min_rows = $min_rows;\n" . <<'SQL' . $statement . join('', map { $_->[1] } @cases);
+	my $script = "SET jit = $jit;\nSET gpusort.min_rows = $min_rows;\n";
+	$script .= <<'SQL' . $statement . join('', map { $_->[1] } @cases);
 SET client_min_messages = warning;
 LOAD 'gpusort';
 DROP SCHEMA IF EXISTS gpusort_differential CASCADE;
