@@ -1,6 +1,8 @@
 -- Sorts of which far fewer rows come than the planner expects: up to 64 are compared, and keys begin with the next one.
 \ir setup.psql
 SELECT no_plan();
+CREATE SCHEMA few_rows;
+SET search_path = few_rows, public;
 SET gpusort.min_rows = 1000;
 CREATE TABLE f AS SELECT i AS id, nullif(h % 1000, 7) AS i4, CASE WHEN i % 9 = 0 THEN 'NaN' WHEN i % 10 = 0 THEN '-0' WHEN i % 11 > 0 THEN (h % 20)::float8 END AS f8, h::numeric / 7 AS n,
 	md5((h % 30)::text) AS t, ARRAY[md5((h % 5)::text), md5(h::text)] AS a, jsonb_build_object('k', h % 9) AS j, md5(h::text)::uuid AS u, 1 AS same, i AS up, -i AS down,
