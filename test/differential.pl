@@ -378,13 +378,15 @@ while (($rounds ? $round < $rounds : time - $start < $seconds))
 	push @cases, [ use_case($columns, pick('1MB', '64MB')) ], [ use_case($columns, pick('1MB', '64MB')) ];
 	# every fourth round in compiled code, which takes its time
 	my $jit = $round_seed % 4 == 0 ? 'on' : 'off';
-	my $script = "SET jit = $jit;\n" . <<'SQL' . $statement . join('', map { $_->[1] } @cases);
+	# of few rows keys are made, or they are compared
+	my $min_rows = pick(0, 0, 64);
+	my $script = "SET jit = $jit;\nSET gpusort.min_rows = $min_rows;\n";
+	$script .= <<'SQL' . $statement . join('', map { $_->[1] } @cases);
 SET client_min_messages = warning;
 LOAD 'gpusort';
 DROP SCHEMA IF EXISTS gpusort_differential CASCADE;
 CREATE SCHEMA gpusort_differential;
 SET search_path = gpusort_differential, public;
-SET gpusort.min_rows = 0;
 SET gpusort.verify = full;
 SET max_parallel_workers_per_gather = 0;
 SET synchronize_seqscans = off;

@@ -66,7 +66,7 @@ sortnode_begin(CustomScanState *css, EState *estate, int eflags)
 	outerPlanState(css) = ExecInitNode(outerPlan(scan), estate, eflags);
 
 	/* the server prepared a projection from a virtual scan slot; a sort does not project */
-	ExecInitResultTupleSlotTL(&css->ss.ps, &TTSOpsMinimalTuple);
+	ExecInitResultSlot(&css->ss.ps, &TTSOpsMinimalTuple);
 	css->ss.ps.ps_ProjInfo = NULL;
 	gpusort_read_columns(&node->columns, scan);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))

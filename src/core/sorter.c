@@ -169,29 +169,6 @@ empty_memory(Sorter *sorter)
 	MemoryContextSwitchTo(old);
 }
 
-/* Opens the keys and begins the first job. */
-static void
-begin_ours(Sorter *sorter)
-{
-	int			nkeys = sorter->columns.nkeys;
-
-	sorter->keys = palloc0(sizeof(SortKey) * nkeys);
-	sorter->specs = palloc0(sizeof(gs_column_spec) * nkeys);
-	sorter->writer.columns = palloc0(sizeof(KeyColumn) * nkeys);
-	for (int i = 0; i < nkeys; i++)
-	{
-		sortkey_open(&sorter->keys[i], sorter->columns.sortops[i], sorter->columns.collations[i],
-					 sorter->columns.nulls_first[i], false);
-		sortkey_expect(&sorter->keys[i], sorter->rows_expected);
-		sortkey_let_lead(&sorter->keys[i]);
-	}
-	find_key_places(sorter);
-	adapt_begin(sorter);
-	sorter->state = SS_LOADING;
-	if (!expect_order(sorter))
-		expect_ok(sorter, begin_job(sorter));
-}
-
 /* About how many bytes the keys of a row have. */
 static double
 key_bytes(const SortColumns *columns, TupleDesc desc)
@@ -207,6 +184,46 @@ key_bytes(const SortColumns *columns, TupleDesc desc)
 	return bytes;
 }
 
+/* Chooses the engine of the sort's jobs. */
+static void
+choose_engine(Sorter *sorter)
+{
+	EngineFailure why;
+
+	sorter->engine = engine_choose(engine_work(sorter->rows_expected, key_bytes(&sorter->columns, sorter->desc)), &why);
+	sorter->stats.engine = sorter->engine->name;
+	if (why == ENGINE_OK)
+		return;
+	sorter->stats.left = why;
+	feed_left(sorter->op, NULL, why);
+}
+
+/* Opens the keys and begins the first job, for the rows that have come and more. */
+static void
+begin_ours(Sorter *sorter)
+{
+	int			nkeys = sorter->columns.nkeys;
+	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+
+	choose_engine(sorter);
+	rowstore_expect(sorter->rows, sorter->rows_expected);
+	sorter->scratch = AllocSetContextCreate(sorter->cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
+	sorter->keys = palloc0(sizeof(SortKey) * nkeys);
+	sorter->specs = palloc0(sizeof(gs_column_spec) * nkeys);
+	sorter->writer.columns = palloc0(sizeof(KeyColumn) * nkeys);
+	for (int i = 0; i < nkeys; i++)
+	{
+		sortkey_open(&sorter->keys[i], sorter->columns.sortops[i], sorter->columns.collations[i],
+					 sorter->columns.nulls_first[i], false);
+		sortkey_expect(&sorter->keys[i], sorter->rows_expected);
+		sortkey_let_lead(&sorter->keys[i]);
+	}
+	find_key_access(sorter);
+	adapt_begin(sorter);
+	expect_ok(sorter, expect_order(sorter) ? put_in_order(sorter, sorter->rows->rows) : encode_all(sorter));
+	MemoryContextSwitchTo(old);
+}
+
 Sorter *
 sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 			 SorterFallback fallback, int64 bound)
@@ -214,7 +231,6 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Sorter	   *sorter = palloc0(sizeof(Sorter));
-	EngineFailure why;
 
 	sorter->columns = *columns;
 	/* a copy: slots would pin a relation's descriptor in whichever resource owner is current */
@@ -225,24 +241,17 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	if (fallback == SORTER_OURS && bound_goes_to_heap(columns, (double) bound, rows_expected))
 		fallback = SORTER_BOUND;
 	sorter->cxt = cxt;
-	sorter->scratch = AllocSetContextCreate(cxt, "gpusort keys", ALLOCSET_DEFAULT_SIZES);
 	sorter->limit = gpusort_memory_limit();
 	sorter->mem = bigmem_create(cxt);
 	sorter->adaptive.marks.mem = sorter->mem;
-	sorter->rows = rowstore_create(sorter->mem, desc->natts, rows_expected);
+	sorter->rows = rowstore_create(sorter->mem, desc->natts);
+	sorter->places = keyplaces_find(columns, sorter->desc);
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
-	sorter->engine = engine_choose(engine_work(rows_expected, key_bytes(columns, desc)), &why);
-	sorter->stats.engine = sorter->engine->name;
-	if (why != ENGINE_OK && fallback == SORTER_OURS)
-	{
-		sorter->stats.left = why;
-		feed_left(sorter->op, NULL, why);
-	}
 	INSTR_TIME_SET_CURRENT(sorter->started);
-	if (fallback == SORTER_OURS)
-		begin_ours(sorter);
-	else
+	if (fallback != SORTER_OURS)
 		go_tuplesort(sorter, fallback);
+	else if (!few_begin(sorter))
+		begin_ours(sorter);
 	sorter_report_begin(sorter);
 	MemoryContextSwitchTo(old);
 	return sorter;
@@ -256,22 +265,24 @@ keys_too_large(Sorter *sorter)
 		sorter->held > Max(sorter->limit, (Size) MIN_RUN_ROWS * LARGE_KEY_BYTES);
 }
 
-/* Has the sort outgrown its memory, or is it tuplesort's?  A run needs many rows, or large ones. */
+/* Has the sort outgrown its memory, or is it tuplesort's?  A run needs many rows, or large ones; few have no keys. */
 static inline bool
 over_limit(Sorter *sorter)
 {
 	Size		bytes = rowstore_bytes(sorter->rows);
 
 	return unlikely(bytes > sorter->rows_limit) &&
-		(sorter->rows->rows >= MIN_RUN_ROWS || bytes > sorter->limit || sorter->keys[0].theirs ||
-		 keys_too_large(sorter));
+		(sorter->rows->rows >= MIN_RUN_ROWS || bytes > sorter->limit || sorter->keys == NULL ||
+		 sorter->keys[0].theirs || keys_too_large(sorter));
 }
 
 /* Makes room after the sort has outgrown its memory, or hands it over to tuplesort. */
 static void
 leave_memory(Sorter *sorter)
 {
-	if (sorter->state == SS_LOADING_IN_ORDER)
+	if (sorter->state == SS_LOADING_FEW)
+		begin_ours(sorter);
+	if (sorter->state == SS_LOADING_IN_ORDER && over_limit(sorter))
 		expect_ok(sorter, encode_all(sorter));
 	if (sorter->state == SS_LOADING_TUPLESORT || !over_limit(sorter))
 		return;
@@ -314,13 +325,24 @@ store_row(Sorter *sorter, TupleTableSlot *slot)
 	return false;
 }
 
+/* Goes on after rows were stored whose keys are not encoded so far. */
+static gs_status
+put_keyless(Sorter *sorter, uint32 count)
+{
+	if (sorter->state == SS_LOADING_IN_ORDER)
+		return put_in_order(sorter, count);
+	if (sorter->rows->rows > sorter->few)
+		begin_ours(sorter);
+	return GS_OK;
+}
+
 void
 sorter_put(Sorter *sorter, TupleTableSlot *slot)
 {
 	Assert(sorter->state < SS_FINISHING);
 	count_rows(sorter, 1);
 	if (likely(sorter->state != SS_LOADING_TUPLESORT && store_row(sorter, slot)))
-		expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, 1) : put_keys(sorter, slot));
+		expect_ok(sorter, sorter->state <= SS_LOADING_IN_ORDER ? put_keyless(sorter, 1) : put_keys(sorter, slot));
 	else
 		tuplesort_puttupleslot(sorter->tuplesort, slot);
 }
@@ -364,7 +386,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 		if (taken > 0)
 		{
 			count_rows(sorter, taken);
-			expect_ok(sorter, sorter->state == SS_LOADING_IN_ORDER ? put_in_order(sorter, taken) :
+			expect_ok(sorter, sorter->state <= SS_LOADING_IN_ORDER ? put_keyless(sorter, taken) :
 					  put_page_keys(sorter, taken));
 		}
 		else if (gather == NULL)

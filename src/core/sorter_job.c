@@ -19,7 +19,7 @@
 typedef enum RestartReason
 {
 	RESTART_NONE,
-	RESTART_OUT_OF_ORDER,		/* a row came out of order; there was no job before */
+	RESTART_FIRST,				/* there was no job before, as rows were few or came in order */
 	RESTART_WIDENED,			/* a value did not fit its key's form, which has been widened */
 	RESTART_SAMPLED,			/* a sample shows that the engine has to see more of the keys */
 	RESTART_TIES_DECIDE,		/* a key of a GS_TOPK job became coarse: comparisons decide which rows are first */
@@ -176,9 +176,8 @@ try_begin(Sorter *sorter)
 }
 
 void
-find_key_places(Sorter *sorter)
+find_key_access(Sorter *sorter)
 {
-	sorter->places = keyplaces_find(&sorter->columns, sorter->desc);
 	sorter->access = KEYS_COPIED;
 	for (int i = 0; i < sorter->columns.nkeys; i++)
 		if (sorter->places[i].kind == PLACE_VARIES)
@@ -307,7 +306,7 @@ gs_status
 encode_all(Sorter *sorter)
 {
 	sorter->state = SS_LOADING;
-	return go_on(sorter, GS_OK, RESTART_OUT_OF_ORDER);
+	return go_on(sorter, GS_OK, RESTART_FIRST);
 }
 
 /* Takes the samples that are due at this number of rows. */
@@ -555,6 +554,8 @@ try_finish(Sorter *sorter, RestartReason *reason)
 gs_status
 finish_job(Sorter *sorter)
 {
+	if (sorter->keys == NULL)
+		return finish_few(sorter);
 	/* there is no job if all rows came in order */
 	if (sorter->job == NULL)
 		return finish_in_order(sorter);

@@ -21,6 +21,7 @@
  */
 typedef enum SorterState
 {
+	SS_LOADING_FEW,				/* few rows have come, and nothing but the store is there for them */
 	SS_LOADING_IN_ORDER,		/* rows come, in order so far, and no key is encoded */
 	SS_LOADING,					/* rows come, and are in memory */
 	SS_LOADING_RUNS,			/* rows come; earlier ones are in sorted runs on disk */
@@ -67,6 +68,7 @@ struct Sorter
 	TupleDesc	desc;
 	bool		random_access;
 	double		rows_expected;
+	uint32		few;			/* rows up to which they are compared and keys are not opened */
 	int64		bound;			/* rows wanted, 0: all */
 	uint64		heap_from;		/* beyond this number of rows the bound is one for tuplesort's heap */
 	Size		limit;
@@ -78,7 +80,7 @@ struct Sorter
 	TupleTableSlot *row_slot;	/* to read rows back */
 	TupleTableSlot *page_slot;	/* to take rows of a page one by one */
 
-	SortKey    *keys;
+	SortKey    *keys;			/* NULL until more than a few rows have come */
 	KeyPlace   *places;			/* one per key */
 	KeyAccess	access;
 	int			ncolumns;		/* keys that the engine sorts by, up to the first empty one */
@@ -118,8 +120,14 @@ extern void go_tuplesort(Sorter *sorter, SorterFallback why);
 /* sorter_bound.c: notes the bound of a sort whose columns and expected rows are known. */
 extern void note_bound(Sorter *sorter, int64 bound);
 
-/* sorter_job.c: finds where the keys lie in rows; once, before the first job. */
-extern void find_key_places(Sorter *sorter);
+/* sorter_few.c: begins a sort without opening keys, if it is one of those whose first rows may be all. */
+extern bool few_begin(Sorter *sorter);
+
+/* finish_job of a sort whose keys were never opened. */
+extern gs_status finish_few(Sorter *sorter);
+
+/* sorter_job.c: finds how keys are read from rows; once, before the first job. */
+extern void find_key_access(Sorter *sorter);
 
 /* Begins a job with an empty chunk; one that cannot begin in the service begins on the CPU. */
 extern gs_status begin_job(Sorter *sorter);
@@ -127,7 +135,7 @@ extern gs_status begin_job(Sorter *sorter);
 /* Ends the job, if there is one. */
 extern void end_job(Sorter *sorter);
 
-/* Begins a job and encodes the keys of all rows in memory, which came in order so far. */
+/* Begins the first job and encodes the keys of all rows in memory. */
 extern gs_status encode_all(Sorter *sorter);
 
 /* Writes the keys of the last row in the store, which is also in a slot. */

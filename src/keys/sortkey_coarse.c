@@ -482,7 +482,7 @@ has_own_order(Oid sortop, Oid collation)
 bool
 sortkey_pays(Oid sortop, Oid collation, double rows)
 {
-	return rows >= OWN_ORDER_ROWS || sortkey_tells(sortop) || sortkey_is_exact(sortop, collation) ||
+	return rows >= OWN_ORDER_ROWS || sortkey_is_exact(sortop, collation) || sortkey_tells(sortop) ||
 		!has_own_order(sortop, collation);
 }
 

@@ -21,7 +21,7 @@
 #define LAYOUT_BITS (HEAP_HASNULL | HEAP_HASVARWIDTH | HEAP_HASEXTERNAL)
 
 RowStore *
-rowstore_create(BigMem *mem, int natts, double rows_expected)
+rowstore_create(BigMem *mem, int natts)
 {
 	RowStore   *store = bigmem_alloc(mem, sizeof(RowStore));
 
@@ -30,7 +30,6 @@ rowstore_create(BigMem *mem, int natts, double rows_expected)
 	memset(store, 0, sizeof(RowStore));
 	store->mem = mem;
 	store->natts = (uint16) natts;
-	store->rows_expected = rows_expected;
 	return store;
 }
 
@@ -92,6 +91,20 @@ grow_arena(RowStore *store, Size bytes)
 	store->arena = arena;
 	store->size = size;
 	return true;
+}
+
+void
+rowstore_expect(RowStore *store, double rows)
+{
+	Size		size;
+
+	store->rows_expected = rows;
+	if (store->rows == 0)
+		return;
+	size = arena_start(store, store->used / store->rows);
+	/* without memory the rows that need it will find none */
+	if (size > store->size)
+		(void) grow_arena(store, size);
 }
 
 /* Makes room for the offsets of that many rows. */

@@ -40,8 +40,11 @@ typedef struct RowStore
 	MinimalTuple uniform;		/* uniform form: the common header; bare also room for the row given out last */
 } RowStore;
 
-/* A store without rows, for about as many as expected; their form is known with the first one. */
-extern RowStore *rowstore_create(BigMem *mem, int natts, double rows_expected);
+/* A store without rows, whose form is known with the first one. */
+extern RowStore *rowstore_create(BigMem *mem, int natts);
+
+/* Makes room for about that many rows, now or with the first one. */
+extern void rowstore_expect(RowStore *store, double rows);
 
 /* Appends a copy of a slot's row; false if memory or row numbers are used up. */
 extern bool rowstore_put(RowStore *store, TupleTableSlot *slot);

@@ -59,7 +59,7 @@ typedef struct Guess
 typedef struct TiedSort
 {
 	RowComparer *comparer;
-	SortKey    *keys;
+	SortKey    *keys;			/* NULL: rows have no keys, and are one run */
 	const RowMarks *marks;		/* NULL: all neighbours are compared */
 	uint32	   *order;
 	uint64		rows;
@@ -322,7 +322,7 @@ static inline bool
 is_unpacked_often(const TiedSort *s, Datum value)
 {
 	return rowcompare_is_packed(s->comparer, s->key, value) ||
-		(s->keys[s->key].unpack && VARATT_IS_EXTENDED(DatumGetPointer(value)));
+		(s->keys && s->keys[s->key].unpack && VARATT_IS_EXTENDED(DatumGetPointer(value)));
 }
 
 /* Reads the rows of a run.  Values that every comparison would unpack are unpacked here, up to copies_limit. */
@@ -371,7 +371,7 @@ order_run(TiedSort *s, uint32 *rows, uint32 count)
 	if (!make_room(s, count))
 		return false;
 	read_items(s, rows, count, s->items);
-	if (guesses_pay(s, s->items, count))
+	if (s->keys && guesses_pay(s, s->items, count))
 		order_by_guess(s, s->items, count, s->items + count);
 	merge_sort(s, s->items, count, s->items + count);
 	for (uint32 i = 0; i < count; i++)
@@ -492,4 +492,24 @@ tied_runs_sort(RowComparer *comparer, SortKey *keys, const RowMarks *marks, uint
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	return result;
+}
+
+bool
+tied_runs_sort_all(RowComparer *comparer, uint32 *order, uint32 rows, BigMem *mem, Size copies_limit)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort tied run", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	TiedSort	sort = {.comparer = comparer, .order = order, .rows = rows, .mem = mem, .items_limit = SIZE_MAX,
+		.copies_limit = copies_limit, .scratch = cxt};
+	MemoryContext unpacking = comparer->unpacking;
+	bool		sorted;
+
+	rowcompare_unpack_in(comparer, cxt);
+	sorted = order_run(&sort, order, rows);
+	rowcompare_unpack_in(comparer, unpacking);
+	if (sort.items)
+		bigmem_free(mem, sort.items);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return sorted;
 }

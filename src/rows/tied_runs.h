@@ -34,6 +34,12 @@ typedef struct TiedStats
 extern TiedResult tied_runs_sort(RowComparer *comparer, SortKey *keys, const RowMarks *marks, uint32 *order,
 								 uint64 rows, BigMem *mem, Size items_limit, Size copies_limit, TiedStats *stats);
 
+/*
+ * Sorts rows by comparison alone, equal ones by their numbers, as one run of rows that no key has told apart.  false if
+ * memory does not suffice.
+ */
+extern bool tied_runs_sort_all(RowComparer *comparer, uint32 *order, uint32 rows, BigMem *mem, Size copies_limit);
+
 /* Bytes of items for each row of a run. */
 #define TIED_RUN_BYTES 32
 
