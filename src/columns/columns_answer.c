@@ -240,7 +240,7 @@ take_groups(Asking *asking, StoreGroups *groups)
 static const char *
 failure_of(bool stale, bool overflow, bool too_many, EngineFailure failure)
 {
-	return stale ? "the version was gone" : overflow ? "a value overflows" : too_many ? "it has too many groups" :
+	return stale ? "the version was gone" : overflow ? "a value overflows" : too_many ? "its groups are too many, or their keys too wide" :
 		engine_failure_text(failure);
 }
 

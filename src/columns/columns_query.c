@@ -342,16 +342,13 @@ is_ordered(const ColumnsQuery *query, int column)
 	return type != UUIDOID && !type_is_enum(type);
 }
 
-/* Returns an argument without a cast to float8, of whose ranks the cast is taken. */
+/* Returns an argument without a cast to float8: casts of ranks are what ranks of casts are. */
 static Expr *
-without_float8(Expr *expr, bool *cast)
+without_float8(Expr *expr)
 {
 	for (int i = 0; IsA(expr, FuncExpr) && i < (int) lengthof(casts_to_float8); i++)
 		if (((FuncExpr *) expr)->funcid == casts_to_float8[i])
-		{
-			*cast = true;
 			return linitial(((FuncExpr *) expr)->args);
-		}
 	return expr;
 }
 
@@ -379,15 +376,14 @@ add_over_all(ColumnsQuery *query, QueryKind kind, QueryRequest *request, QueryAn
 		kind == QUERY_DISCRETE ? GS_RANK_DISC : GS_RANK_FLOOR;
 	if (kind == QUERY_DISCRETE || kind == QUERY_CONTINUOUS)
 	{
-		argument = without_float8(argument, &answer->cast);
+		if (kind == QUERY_CONTINUOUS)
+			argument = without_float8(argument);
 		fraction = fraction_of(answer->aggregate);
 		if (!terms_is_value(fraction))
 			return "a fraction depends on the row";
 		request->fraction = terms_value(query, fraction);
 		request->fraction_type = exprType((Node *) fraction);
 	}
-	/* gpusort's percentiles of numerics are of double precision */
-	answer->cast = answer->cast || (kind == QUERY_CONTINUOUS && exprType((Node *) argument) == NUMERICOID);
 	request->argument = terms_without_casts(argument);
 	if (!IsA(request->argument, Var))
 		return "an aggregate's argument is not a column";
@@ -407,7 +403,7 @@ add_aggregate(ColumnsQuery *query, const Aggref *aggregate, QueryKind kind)
 	QueryAnswer *answer = &query->answers[query->nanswers++];
 	QueryRequest request = {.filter = make_ands_implicit(aggregate->aggfilter), .fraction = -1};
 
-	*answer = (QueryAnswer) {aggregate, -1, -1, -1, false};
+	*answer = (QueryAnswer) {aggregate, -1, -1, -1};
 	if (kind == QUERY_UNKNOWN)
 		return "an aggregate is not one that columns answer";
 	if (!is_plain(aggregate))

@@ -150,7 +150,7 @@ has_safe_squares(const gs_reduced *least, const gs_reduced *greatest)
 
 /* ---------------------------------------------------------------- percentiles */
 
-/* Writes a value as a float8. */
+/* Writes a value as a float8, which percentile_cont's argument is cast to. */
 static const char *
 put_float(const Answer *answer, float8 *value)
 {
@@ -192,6 +192,9 @@ put_between(const Answer *answer, float8 fraction, Datum *value)
 	next.reduced++;
 	if (next.reduced->count != answer->reduced->count)
 		return wrong;
+	/* for an array of fractions PostgreSQL adds 1 first, which may round to the next rank */
+	if (floor(1 + place) != 1 + floor(place) || ceil(1 + place) != 1 + ceil(place))
+		return "a fraction lies next to a rank";
 	why = put_float(answer, &low);
 	if (why == NULL)
 		why = put_float(&next, &high);

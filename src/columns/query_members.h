@@ -69,7 +69,6 @@ typedef struct QueryAnswer
 	int			request;
 	int			least;			/* avg of doubles: its smallest and greatest value */
 	int			greatest;
-	bool		cast;			/* ranks are cast to float8 */
 } QueryAnswer;
 
 /* An order of groups: by a key, or, behind the keys, by a request. */

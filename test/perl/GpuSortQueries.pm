@@ -215,13 +215,17 @@ sub grouped_query
 	my %keys = map { (one_of(@names) => 1) } 1 .. one_of(1, 1, 1, 2, 2, 3);
 	my $keys = join ', ', sort keys %keys;
 	my $where = random_filter($columns, $plain);
-	my ($having, $order, $limit) = ('', $keys, '');
+	my $limit = chance(0.5) ? 'LIMIT ' . number(20) . one_of('', ' OFFSET ' . number(10)) : '';
+	my ($having, $order) = ('', $keys);
 	my @list;
 
 	foreach my $i (1 .. one_of(0, 1, 1, 2, 3, 5))
 	{
-		my ($aggregate) = chance(0.3) ? ordered_aggregate($columns) : aggregate($columns, 1, $plain, @numbers);
+		my $aggregate;
 
+		# with LIMIT it depends on the plan whether a value overflows
+		do { ($aggregate) = chance(0.3) ? ordered_aggregate($columns) : aggregate($columns, 1, $plain, @numbers) }
+			while $limit && $aggregate =~ / [-+*] /;
 		$aggregate .= ' FILTER (WHERE ' . plain_condition(one_column($columns)) . ')'
 			if chance(0.15) && $aggregate !~ /FILTER|SELECT/;
 		push @list, $aggregate;
@@ -229,9 +233,9 @@ sub grouped_query
 	$having = 'HAVING ' . one_of('count(*) > ' . number(40), one_of(sort keys %keys) . ' IS NOT NULL',
 		@list ? "$list[0] IS NOT NULL" : ())
 		if chance(0.2);
-	$order = (@list && chance(0.7) ? "$list[0] " . one_of('', 'DESC', 'DESC NULLS LAST', 'NULLS FIRST') . ', ' : '') . $keys
+	$order = (@list && chance(0.7) ? "$list[0] " . one_of('', 'DESC', 'DESC NULLS LAST', 'NULLS FIRST') . ', ' : '')
+		. $keys
 		if chance(0.4);
-	$limit = 'LIMIT ' . number(20) . one_of('', ' OFFSET ' . number(10)) if chance(0.5);
 	return 'SELECT ' . join(', ', $keys, map { "$list[$_] AS a$_" } 0 .. $#list)
 		. " FROM $table $where GROUP BY $keys $having ORDER BY $order $limit";
 }
