@@ -40,7 +40,8 @@ my @queries = (
 	[ 'customers, top 10', 'sales',
 		'SELECT customer, sum(price) FROM sales GROUP BY customer ORDER BY 2 DESC, 1 LIMIT 10' ],
 	[ 'distinct parts', 'lineitem', 'SELECT count(DISTINCT l_partkey) FROM lineitem' ],
-	[ 'groups of suppliers', 'lineitem', 'SELECT l_suppkey, count(*), sum(l_quantity) FROM lineitem GROUP BY l_suppkey' ],
+	[ 'groups of suppliers', 'lineitem',
+		'SELECT l_suppkey, count(*), sum(l_quantity) FROM lineitem GROUP BY l_suppkey' ],
 	[ 'median quantity', 'lineitem', 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY l_quantity) FROM lineitem' ],
 	[ 'TPC-H Q6', 'lineitem',
 		"SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineitem WHERE l_shipdate >= date '1994-01-01' "

@@ -240,8 +240,9 @@ take_groups(Asking *asking, StoreGroups *groups)
 static const char *
 failure_of(bool stale, bool overflow, bool too_many, EngineFailure failure)
 {
-	return stale ? "the version was gone" : overflow ? "a value overflows" : too_many ? "its groups are too many, or their keys too wide" :
-		engine_failure_text(failure);
+	if (too_many)
+		return "its groups are too many, or their keys too wide";
+	return stale ? "the version was gone" : overflow ? "a value overflows" : engine_failure_text(failure);
 }
 
 /* Fetches the answer to the question about a leaf. */

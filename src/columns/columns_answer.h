@@ -7,7 +7,6 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
-#include "src/service/protocol.h"
 #include "columns_steps.h"
 #include "store.h"
 
@@ -21,7 +20,7 @@ typedef struct ColumnsFigures
 	double		prove_ms;
 	double		heap_ms;
 	double		engine_ms;		/* with the way there and back */
-	char		device[GSD_NAME_BYTES];	/* on which columns lie, or "CPU"; for EXPLAIN alone */
+	char		device[64];		/* on which columns lie, or "CPU"; for EXPLAIN alone */
 } ColumnsFigures;
 
 /* A question. */
