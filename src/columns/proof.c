@@ -187,8 +187,11 @@ collect_running(RunningXids *running, Snapshot snapshot)
 	running->snapshot = snapshot;
 	running->count = (int) snapshot->xcnt + subxids;
 	running->xids = palloc(sizeof(TransactionId) * (running->count + 1));
-	memcpy(running->xids, snapshot->xip, snapshot->xcnt * sizeof(TransactionId));
-	memcpy(running->xids + snapshot->xcnt, snapshot->subxip, subxids * sizeof(TransactionId));
+	/* arrays of no transactions may be NULL */
+	if (snapshot->xcnt > 0)
+		memcpy(running->xids, snapshot->xip, snapshot->xcnt * sizeof(TransactionId));
+	if (subxids > 0)
+		memcpy(running->xids + snapshot->xcnt, snapshot->subxip, subxids * sizeof(TransactionId));
 	qsort(running->xids, running->count, sizeof(TransactionId), compare_xids);
 }
 
