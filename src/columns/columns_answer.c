@@ -13,17 +13,15 @@
 #include "utils/lsyscache.h"
 
 #include "src/base/compat.h"
+#include "src/engine/stat.h"
 #include "columns_answer.h"
 #include "heap_pages.h"
 #include "held_tables.h"
 #include "lap.h"
 #include "rows.h"
 
-/* Questions tried while the service drops the versions that they name. */
-#define ATTEMPTS 3
-
-/* Groups that are taken over at once. */
-#define GROUPS_AT_ONCE 256
+#define ATTEMPTS	   3	/* at questions, while the service drops the versions that they name */
+#define GROUPS_AT_ONCE 256	/* are taken over */
 
 static const char *const impossible = "the service's answer is impossible";
 
@@ -52,7 +50,16 @@ typedef struct Asking
 	uint64		added;
 	uint64		added_unheld;	/* of these, from leaves that are not held */
 	const char *why;			/* it failed */
+	EngineFailure failure;		/* of the service, if it was that */
 } Asking;
+
+/* Notes a failure of the service.  Returns it as text. */
+static const char *
+failed(Asking *asking, EngineFailure failure)
+{
+	asking->failure = failure;
+	return engine_failure_text(failure);
+}
 
 /* ---------------------------------------------------------------- rows of the table */
 
@@ -68,7 +75,7 @@ open_chunk(Asking *asking)
 	asking->slot = store_rows_buffer(asking->link, &bytes, &failure);
 	if (asking->slot == NULL)
 	{
-		asking->why = engine_failure_text(failure);
+		asking->why = failed(asking, failure);
 		return false;
 	}
 	for (int i = 0; i < query->ncolumns; i++)
@@ -99,7 +106,7 @@ close_chunk(Asking *asking)
 	asking->chunk = NULL;
 	if (store_rows_send(asking->link, &failure))
 		return true;
-	asking->why = engine_failure_text(failure);
+	asking->why = failed(asking, failure);
 	return false;
 }
 
@@ -233,16 +240,16 @@ take_groups(Asking *asking, StoreGroups *groups)
 			why = add_answer(asking, asking->asked, some);
 	}
 	pfree(some);
-	return why != NULL || failure == ENGINE_OK ? why : engine_failure_text(failure);
+	return why != NULL || failure == ENGINE_OK ? why : failed(asking, failure);
 }
 
 /* Returns why the service did not answer. */
 static const char *
-failure_of(bool stale, bool overflow, bool too_many, EngineFailure failure)
+failure_of(Asking *asking, bool stale, bool overflow, bool too_many, EngineFailure failure)
 {
 	if (too_many)
 		return "its groups are too many, or their keys too wide";
-	return stale ? "the version was gone" : overflow ? "a value overflows" : engine_failure_text(failure);
+	return stale ? "the version was gone" : overflow ? "a value overflows" : failed(asking, failure);
 }
 
 /* Fetches the answer to the question about a leaf. */
@@ -263,7 +270,7 @@ fetch(Asking *asking, const StoreQuestion *about, const PageProof *proof, bool *
 					   &overflow, &failure) :
 		  store_answer_groups(asking->link, about, asking->added, &answer, &groups, stale, &overflow, &too_many,
 							  &failure)))
-		return failure_of(*stale, overflow, too_many, failure);
+		return failure_of(asking, *stale, overflow, too_many, failure);
 	if (answer.pages != proof->pages || answer.rows > (uint64) proof->pages * MaxHeapTuplesPerPage)
 		return impossible;
 	question->rows += answer.rows + asking->added;
@@ -299,7 +306,7 @@ ask(Asking *asking, Leaf *leaf, PageProof *proof, bool *stale)
 	asking->asked = leaf;
 	asking->added = asking->added_unheld = 0;
 	if (!store_ask(asking->link, &about, &failure))
-		return engine_failure_text(failure);
+		return failed(asking, failure);
 	table_pages = add_rows(asking, leaf, proof);
 	if (asking->why == NULL && is_first_held(asking, leaf))
 		table_pages += add_unheld(asking);
@@ -559,7 +566,7 @@ answer(Asking *asking)
 		return why;
 	link = store_open(&failure);
 	if (link == NULL)
-		return engine_failure_text(failure);
+		return failed(asking, failure);
 	asking->link = link;
 	PG_TRY();
 	{
@@ -585,6 +592,8 @@ columns_answer(ColumnsQuestion *question)
 
 	if (why == NULL)
 		why = answer(&asking);
+	if (asking.failure != ENGINE_OK)
+		stat_count_left(JOB_COLUMNS, asking.failure);
 	close_leaves(&asking);
 	return why;
 }

@@ -161,7 +161,7 @@ stat_count_coarse(EngineKind kind, uint64 compared, bool refused)
 }
 
 void
-stat_count_left(gs_op op, EngineFailure why)
+stat_count_left(int op, EngineFailure why)
 {
 	pg_atomic_fetch_add_u64(&gpusort_shared()->left[op][why], 1);
 }

@@ -62,8 +62,9 @@ typedef enum JobCount
 
 typedef pg_atomic_uint64 JobCounters[JOB_COUNTS];
 
-/* Operations with separate counters. */
-#define JOB_OPS GS_OPS
+/* Operations with separate counters: gs_op's, and questions of resident columns, of which only failures are counted. */
+#define JOB_COLUMNS GS_OPS
+#define JOB_OPS (GS_OPS + 1)
 
 /* In shared memory, or private to the session if that is not available. */
 typedef struct GpusortShared
@@ -86,7 +87,7 @@ extern void gpusort_stat_init(void);
 
 /* Count a job that an engine executed, and one that could not use the service. */
 extern void stat_count_job(gs_op op, const EngineJob *job, uint64 rows);
-extern void stat_count_left(gs_op op, EngineFailure why);
+extern void stat_count_left(int op, EngineFailure why);
 
 /* Counts the comparisons of a sort with coarse keys, and whether the keys were wrong. */
 extern void stat_count_coarse(EngineKind kind, uint64 compared, bool refused);

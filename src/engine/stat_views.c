@@ -28,7 +28,9 @@ PG_FUNCTION_INFO_V1(gpusort_devices_get);
 static void
 put_stat(ReturnSetInfo *result, int op, EngineKind kind, EngineFailure why, uint64 jobs, pg_atomic_uint64 *done)
 {
-	static const char *const names[] = {"order", "topk", "select", "partition", "runs", "scan", "reduce", "values"};
+	static const char *const names[] = {
+		"order", "topk", "select", "partition", "runs", "scan", "reduce", "values", "columns"
+	};
 	Datum		values[STAT_COLUMNS] = {0};
 	bool		nulls[STAT_COLUMNS] = {false};
 

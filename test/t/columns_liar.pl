@@ -200,6 +200,8 @@ is(join("\n", @wrong), '', 'no lie is believed');
 cmp_ok($used{child} // 0, '>', 0, 'lies were noticed');
 cmp_ok(scalar(keys %why), '>=', 4, 'in several ways');
 cmp_ok($used{columns} // 0, '>', 0, 'and some answers went through');
+cmp_ok($node->safe_psql('postgres', "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'columns' AND fallback
+	IS NOT NULL"), '>', 0, 'failures are counted');
 $node->stop;
 $mangle->kill_kill;
 undef $mangle;
