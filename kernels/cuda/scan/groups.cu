@@ -25,6 +25,21 @@ struct value_set
 	bool runs;
 };
 
+/* Groups, as the kernel that writes their results reads them. */
+struct results_args
+{
+	const gs_lists *lists;
+	gs_table table;
+	gs_sorted sorted;
+	const u32 *starts; /* dense: slots; sorted: places of the first rows; NULL: slot 0 */
+	bool dense;
+	u64 groups;
+	const u32 *which; /* their numbers; NULL: all */
+	u64 *keys;		  /* may be NULL */
+	gs_reduced *out;
+	gs_group_state *state;
+};
+
 struct cuda_groups
 {
 	gs_groups head;
@@ -32,6 +47,9 @@ struct cuda_groups
 	gs_lists lists;
 	gs_device_lists device;
 	value_set sets[GS_STEPS_MAX_AGGREGATES];
+	gs_sort_plan carrier; /* of the sorted way, pairs that have all that the folds need */
+	u32 carrier_set;	  /* the set whose pairs these are; nsets: none */
+	bool carries, folds;  /* there is a carrier; there are folds of which somebody asks */
 	u32 nsets, nblocks;
 	struct
 	{
@@ -44,6 +62,8 @@ struct cuda_groups
 	gs_reduced *out; /* in device memory */
 	u64 ngroups;
 	bool came, listed; /* rows have; the result is the list */
+	bool late;		   /* results are written for the groups that may be among the first */
+	results_args results;
 	gs_group_list list;
 };
 
@@ -104,6 +124,51 @@ plan_sets(cuda_groups *g)
 	return GS_OK;
 }
 
+/* Plans pairs of key and value that have all that groups and folds need, if there are such. */
+static gs_status
+plan_carrier(cuda_groups *g)
+{
+	const gs_steps *steps = g->head.steps;
+	const gs_group_step *group = gs_steps_group(steps);
+	const gs_aggregate *value = NULL; /* the one that is added up */
+	gs_packed_key coding = {};
+	bool one = g->lists.nkeys > 0 && g->lists.nfolds == 1 + g->lists.naggregates;
+
+	g->carrier_set = g->nsets;
+	for (u32 i = 0; i < group->naggregates; i++)
+	{
+		const gs_aggregate *a = &group->aggregates[i];
+
+		g->folds |= a->operation <= (u32) GS_COUNT;
+		if (g->lists.folds[1 + i].kind == GS_FOLD_NONE)
+			continue;
+		one = one && !g->lists.folds[1 + i].owns && (value == NULL || same_values(steps, a, value));
+		value = a;
+	}
+	if (!one)
+		return GS_OK;
+	if (g->nsets > 0)
+	{
+		const u32 first = (u32) __builtin_ctzll(g->sets[0].aggregates);
+
+		if (g->lists.folds[1 + first].owns || (value != NULL && !same_values(steps, value, &group->aggregates[first])))
+			return GS_OK;
+		g->carrier_set = 0;
+		g->carrier = g->sets[0].plan;
+	}
+	else if (value == NULL)
+		g->carrier = gs_sort_values_plan({}, coding, 0, 0, g->head.keys.bits);
+	else if (gs_value_coding(steps, value, g->head.ranges, &coding) == GS_OK)
+		g->carrier = gs_sort_values_plan(gs_reading_of(steps, value->code, value->ncode), coding, 0, 0,
+										 g->head.keys.bits);
+	else
+		return GS_OK;
+	g->carrier.keys_only = g->nsets == 0;
+	g->carrier.values = value != NULL || g->nsets > 0;
+	g->carries = true;
+	return GS_OK;
+}
+
 /* Implements gs_groups_open. */
 static gs_status
 groups_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
@@ -122,6 +187,8 @@ groups_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	if (status == GS_OK)
 		status = plan_sets(g);
 	if (status == GS_OK)
+		status = plan_carrier(g);
+	if (status == GS_OK)
 		*groups = &g->head;
 	else
 		engine->host.release(engine->host.arg, g, sizeof(*g));
@@ -135,6 +202,9 @@ way_of(const cuda_groups *g)
 	const u32 bits = g->head.keys.bits, force = g->e->force_groups;
 	const u64 slots = (u64) 1 << (bits < DENSE_BITS ? bits : DENSE_BITS);
 
+	/* pairs that are sorted for their values have the groups as well */
+	if (g->carries && g->carrier_set < g->nsets && force == GS_CUDA_GROUPS_CHOSEN)
+		return GS_CUDA_GROUPS_SORTED;
 	if (bits > DENSE_BITS || (force == GS_CUDA_GROUPS_SORTED && g->lists.nkeys > 0))
 		return GS_CUDA_GROUPS_SORTED;
 	if (slots <= gs_fold_shared_slots(g->e, &g->lists) && force != GS_CUDA_GROUPS_DENSE)
@@ -169,7 +239,7 @@ take_arrays(cuda_groups *g, bool sorted, u64 slots)
 	bool runs = false;
 
 	if (sorted)
-		add_needs(&g->e->head, gs_sort_rows_plan(g->head.keys.bits), rows, &first, &second, &temp);
+		add_needs(&g->e->head, g->carries ? g->carrier : gs_sort_rows_plan(g->head.keys.bits), rows, &first, &second, &temp);
 	for (u32 s = 0; s < g->nsets; s++)
 	{
 		add_needs(&g->e->head, g->sets[s].plan, rows, &first, &second, &temp);
@@ -189,48 +259,71 @@ take_arrays(cuda_groups *g, bool sorted, u64 slots)
 	return take(g, temp, (u8 **) &a->temp);
 }
 
-/* Groups, as the kernel that writes their results reads them. */
-struct results_args
+/* Returns the packed key of a group, and its slot in the table. */
+__device__ __forceinline__ u64
+group_at(const results_args &a, u64 group, u64 *slot)
 {
-	const gs_lists *lists;
-	gs_table table;
-	gs_sorted sorted;
-	const u32 *starts; /* dense: slots; sorted: places of the first rows; NULL: slot 0 */
-	bool dense;
-	u64 groups;
-	u64 *keys;
-	gs_reduced *out;
-	gs_group_state *state;
-};
+	const u64 start = a.starts != NULL ? a.starts[group] : 0;
+
+	*slot = a.dense ? start : group;
+	return a.dense ? start : key_at(a.sorted, start);
+}
+
+/* Returns a member of a group, but of aggregates that need all values. */
+__device__ __forceinline__ gs_reduced
+member_of(const results_args &a, const gs_lists &l, u64 key, u64 slot, u32 m, bool *good)
+{
+	gs_reduced r;
+
+	if (m >= l.nkeys)
+		return gs_steps_group(l.steps)->aggregates[m - l.nkeys].operation > (u32) GS_COUNT
+			? gs_reduced_none() : gs_fold_result(&l.folds[1 + m - l.nkeys], &a.table, slot, good);
+	r = gs_packed_key_value(&l.keys.keys[m], key);
+	if (l.key_folds[m] != 0 && r.count != 0 && r.value[0] << 1 == 0)
+		r = gs_fold_result(&l.folds[l.key_folds[m]], &a.table, slot, good);
+	r.count = r.count != 0;
+	return r;
+}
 
 /* Writes the packed keys and the results of groups. */
 static __global__ void __launch_bounds__(GS_GROUP_THREADS)
 results_kernel(const results_args a)
 {
 	const gs_lists &l = *a.lists;
-	const gs_group_step *group = gs_steps_group(l.steps);
+	const u32 members = l.nkeys + l.naggregates;
 	bool good = true;
 
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.groups; i += (u64) gridDim.x * blockDim.x)
 	{
-		const u64 start = a.starts != NULL ? a.starts[i] : 0, slot = a.dense ? start : i;
-		const u64 key = a.dense ? start : key_at(a.sorted, start);
-		gs_reduced *out = a.out + i * (l.nkeys + l.naggregates);
+		u64 slot;
+		const u64 key = group_at(a, a.which != NULL ? a.which[i] : i, &slot);
 
-		a.keys[i] = key;
-		for (u32 k = 0; k < l.nkeys; k++)
-		{
-			out[k] = gs_packed_key_value(&l.keys.keys[k], key);
-			if (l.key_folds[k] != 0 && out[k].count != 0 && out[k].value[0] << 1 == 0)
-				out[k] = gs_fold_result(&l.folds[l.key_folds[k]], &a.table, slot, &good);
-			out[k].count = out[k].count != 0;
-		}
-		for (u32 j = 0; j < l.naggregates; j++)
-			out[l.nkeys + j] = group->aggregates[j].operation > (u32) GS_COUNT
-				? gs_reduced_none() : gs_fold_result(&l.folds[1 + j], &a.table, slot, &good);
+		if (a.keys != NULL)
+			a.keys[i] = key;
+		for (u32 m = 0; m < members; m++)
+			a.out[i * members + m] = member_of(a, l, key, slot, m, &good);
 	}
 	if (!good)
 		atomicOr(&a.state->failed, GS_FAILED_OVERFLOW);
+}
+
+/* Finds groups in the carrier's sorted pairs, and adds up their values. */
+static gs_status
+fold_carried(cuda_groups *g, results_args *r)
+{
+	u32 *room;
+	u8 *memory;
+
+	GS_TRY(gs_sort_pairs(g->e, &g->device, g->carrier, g->arrays, g->state, &r->sorted));
+	GS_TRY(gs_sorted_starts(g->e, r->sorted, false, g->arrays, g->arrays.starts, g->state, &r->groups));
+	r->starts = g->arrays.starts;
+	if (r->groups == 0 || !g->folds)
+		return GS_OK;
+	GS_TRY(take(g, gs_table_bytes(&g->lists, r->groups), &memory));
+	GS_TRY(take(g, gs_fold_long_groups(r->sorted.n), &room));
+	r->table = gs_table_at(&g->lists, r->groups, memory);
+	return gs_fold_carried(g->e, &g->device, r->table, r->sorted, g->carrier.coding, r->starts, r->groups, room,
+						   g->state);
 }
 
 /* Makes a table and adds all rows to it.  The results' arguments become what is known of the groups. */
@@ -239,6 +332,14 @@ fold_rows(cuda_groups *g, gs_cuda_groups_way way, u64 slots, results_args *r)
 {
 	u8 *memory;
 
+	if (g->lists.nkeys == 0 && !g->folds)
+	{
+		r->dense = true;
+		r->groups = 1;
+		return GS_OK;
+	}
+	if (g->carries && way == GS_CUDA_GROUPS_SORTED)
+		return fold_carried(g, r);
 	r->dense = way != GS_CUDA_GROUPS_SORTED;
 	if (!r->dense)
 	{
@@ -263,25 +364,34 @@ fold_rows(cuda_groups *g, gs_cuda_groups_way way, u64 slots, results_args *r)
 	return GS_OK;
 }
 
-/* Writes the results of groups: of folds, then of each set of values. */
+/* Writes the results of folds for groups. */
+static gs_status
+write_folds(cuda_groups *g, const results_args &r)
+{
+	results_kernel<<<gs_cuda_grid(g->e, r.groups, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
+					 g->e->stream>>>(r);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/* Writes the results of groups: of folds, then of each set of values, the carrier's first, whose pairs are sorted. */
 static gs_status
 write_results(cuda_groups *g, const results_args &r)
 {
 	u64 *best = NULL;
 
-	results_kernel<<<gs_cuda_grid(g->e, r.groups, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
-					 g->e->stream>>>(r);
-	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	GS_TRY(write_folds(g, r));
 	if (g->nsets > 0)
 		GS_TRY(take(g, r.groups, &best));
 	for (u32 s = 0; s < g->nsets; s++)
 	{
 		const value_set *v = &g->sets[s];
-		gs_sorted sorted;
+		const bool sorted = s == 0 && r.sorted.n > 0 && g->carrier_set == 0;
+		gs_sorted pairs = r.sorted;
 
-		GS_TRY(gs_sort_pairs(g->e, &g->device, v->plan, g->arrays, g->state, &sorted));
-		GS_TRY(gs_values_results(g->e, &g->device, sorted, v->plan.coding, v->aggregates, g->arrays, best, r.keys,
-								 r.groups, r.out, g->state));
+		if (!sorted)
+			GS_TRY(gs_sort_pairs(g->e, &g->device, v->plan, g->arrays, g->state, &pairs));
+		GS_TRY(gs_values_results(g->e, &g->device, pairs, v->plan.coding, v->aggregates, g->arrays, best, r.keys,
+								 r.groups, sorted, r.out, g->state));
 	}
 	return GS_OK;
 }
@@ -297,6 +407,17 @@ failure_of(cuda_groups *g)
 	if (found.failed & GS_FAILED_OVERFLOW)
 		return GS_OVERFLOW;
 	return found.failed != 0 ? GS_INVALID : GS_OK;
+}
+
+/* Returns true if the device selects groups by members that the folds give, and no result can leave its range. */
+static bool
+selects_first(const cuda_groups *g)
+{
+	for (u32 i = 0; i < g->lists.nfolds; i++)
+		if (g->lists.folds[i].kind == GS_FOLD_SUM_MOST)
+			return false;
+	return g->list.top != NULL && g->list.top->limit < g->ngroups && g->list.having == NULL && g->nsets == 0 &&
+		g->ngroups * g->list.members * sizeof(gs_reduced) > FEW_BYTES;
 }
 
 /* Implements gs_groups_rows, which comes once. */
@@ -321,7 +442,7 @@ groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 		return GS_OK;
 	if (g->device.rows > g->head.rows)
 		return GS_INVALID;
-	if (g->device.rows > GS_MAX_ROWS || (way == GS_CUDA_GROUPS_SORTED && g->device.numbers > UINT32_MAX))
+	if (g->device.rows > GS_MAX_ROWS || (way == GS_CUDA_GROUPS_SORTED && !g->carries && g->device.numbers > UINT32_MAX))
 		return GS_TOO_BIG;
 	g->came = true;
 	GS_TRY(take_arrays(g, way == GS_CUDA_GROUPS_SORTED, slots));
@@ -331,6 +452,10 @@ groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 	{
 		r.lists = g->device.lists;
 		r.state = g->state;
+		g->late = selects_first(g);
+		g->results = r;
+		if (g->late)
+			return failure_of(g);
 		GS_TRY(take(g, r.groups, &r.keys));
 		GS_TRY(take(g, r.groups * g->list.members, &r.out));
 		g->out = r.out;
@@ -360,7 +485,8 @@ struct select_args
 	const gs_steps *steps;
 	const gs_filter_step *having;
 	const gs_top_step *top;
-	const gs_reduced *groups;
+	const gs_reduced *groups; /* NULL: members are those of results */
+	results_args results;
 	u64 n, most; /* most: the greatest code of those that may be among the first */
 	u64 *codes;
 	u32 *out;
@@ -390,17 +516,35 @@ top_code(const gs_top_order &o, u32 kind, const gs_reduced &m)
 	return o.nulls_first ? code | (u64) 1 << 63 : code;
 }
 
+/* Returns true if HAVING passes a group. */
+__device__ __forceinline__ bool
+select_passes(const select_args &a, u64 i)
+{
+	return a.having == NULL || gs_having_passes(a.steps, a.having, a.kinds, a.groups + i * a.members);
+}
+
+/* Returns a member of a group. */
+__device__ __forceinline__ gs_reduced
+select_member(const select_args &a, u64 i, u32 m)
+{
+	u64 slot, key;
+	bool good;
+
+	if (a.groups != NULL)
+		return a.groups[i * a.members + m];
+	key = group_at(a.results, i, &slot);
+	return member_of(a.results, *a.results.lists, key, slot, m, &good);
+}
+
 /* Writes the codes of groups; of those that HAVING drops, the greatest. */
 static __global__ void __launch_bounds__(GS_GROUP_THREADS)
 codes_kernel(const select_args a)
 {
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.n; i += (u64) gridDim.x * blockDim.x)
 	{
-		const gs_reduced *group = a.groups + i * a.members;
 		const gs_top_order o = a.top->orders[0];
 
-		a.codes[i] = gs_having_passes(a.steps, a.having, a.kinds, group)
-			? top_code(o, a.kinds[o.member], group[o.member]) : ~(u64) 0;
+		a.codes[i] = select_passes(a, i) ? top_code(o, a.kinds[o.member], select_member(a, i, o.member)) : ~(u64) 0;
 	}
 }
 
@@ -409,8 +553,7 @@ static __global__ void __launch_bounds__(GS_GROUP_THREADS)
 select_kernel(const select_args a)
 {
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.n; i += (u64) gridDim.x * blockDim.x)
-		if ((a.codes == NULL || a.codes[i] <= a.most) &&
-			gs_having_passes(a.steps, a.having, a.kinds, a.groups + i * a.members))
+		if ((a.codes == NULL || a.codes[i] <= a.most) && select_passes(a, i))
 			a.out[atomicAdd((unsigned long long *) &a.state->count, 1ull)] = (u32) i;
 }
 
@@ -460,23 +603,23 @@ list_groups(cuda_groups *g, const u32 *which, u64 n)
 static gs_status
 find_most(cuda_groups *g, select_args *a, u64 limit)
 {
-	gs_sort_request r = {};
-	const size_t bytes = gs_sort_temp_bytes(&g->e->head, GS_U64, 0, a->n);
-	u64 *sorted;
+	u32 *first, last;
 	u8 *temp;
 
 	GS_TRY(take(g, a->n, &a->codes));
-	GS_TRY(take(g, a->n, &sorted));
-	GS_TRY(take(g, bytes, &temp));
 	codes_kernel<<<gs_cuda_grid(g->e, a->n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
 				   g->e->stream>>>(*a);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
-	r.key = GS_U64;
-	r.n = a->n;
-	r.keys = a->codes;
-	r.out_keys = sorted;
-	GS_TRY(gs_sort(&g->e->head, &r, temp, bytes));
-	GS_TRY(gs_download(&g->e->head, &a->most, sorted + limit - 1, sizeof(u64)));
+
+	const gs_column codes = {{GS_U64, false, false}, a->codes, NULL, NULL};
+	const size_t bytes = gs_top_k_temp_bytes(&g->e->head, &codes, 1, a->n, limit);
+
+	GS_TRY(take(g, limit, &first));
+	GS_TRY(take(g, bytes, &temp));
+	GS_TRY(gs_top_k(&g->e->head, &codes, 1, a->n, limit, first, temp, bytes));
+	GS_TRY(gs_download(&g->e->head, &last, first + limit - 1, sizeof(last)));
+	GS_TRY(gs_group_poll(g->e));
+	GS_TRY(gs_download(&g->e->head, &a->most, a->codes + last, sizeof(u64)));
 	return gs_group_poll(g->e);
 }
 
@@ -494,7 +637,8 @@ list_selected(cuda_groups *g)
 	a.steps = g->lists.steps;
 	a.having = (const gs_filter_step *) there(g->list.having);
 	a.top = (const gs_top_step *) there(g->list.top);
-	a.groups = g->out;
+	a.groups = g->late ? NULL : g->out;
+	a.results = g->results;
 	a.n = g->ngroups;
 	a.state = g->state;
 	a.members = g->list.members;
@@ -507,7 +651,14 @@ list_selected(cuda_groups *g)
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	GS_TRY(gs_download(&g->e->head, &found, g->state, sizeof(found)));
 	GS_TRY(gs_group_poll(g->e));
-	return list_groups(g, a.out, found.count);
+	if (!g->late)
+		return list_groups(g, a.out, found.count);
+	g->results.which = a.out;
+	g->results.groups = found.count;
+	GS_TRY(take(g, found.count * g->list.members, &g->out));
+	g->results.out = g->out;
+	GS_TRY(write_folds(g, g->results));
+	return list_groups(g, NULL, found.count);
 }
 
 /* Implements gs_groups_end. */

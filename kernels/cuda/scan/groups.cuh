@@ -3,7 +3,7 @@
  *
  * The host plans a list once: how each value is read (gs_reading), terms as intervals of 64-bit codes, aggregates as
  * folds.  A fold adds values to its words in a table of slots, one for each group, by atomic operations.  A thread
- * takes GS_ROUND rows at a time: a value is read for all of them before it is used, so that their loads are in flight
+ * takes a round of rows at a time: a value is read for all of them before it is used, so that their loads are in flight
  * together.
  */
 #ifndef GS_CUDA_SCAN_GROUPS_CUH
@@ -15,8 +15,6 @@
 
 #define GS_GROUP_THREADS 256
 #define GS_GROUP_WARPS	 (GS_GROUP_THREADS / 32)
-#define GS_ROUND		 4 /* rows of a thread */
-#define GS_ROUND_ROWS	 (GS_GROUP_THREADS * GS_ROUND)
 #define GS_GROUP_TILE	 8192 /* rows */
 #define GS_GROUP_PER_SM	 8	  /* blocks, of kernels without tables in shared memory */
 #define GS_MOST_FOLDS	 (GS_STEPS_MAX_AGGREGATES + GS_STEPS_MAX_KEYS + 1)
@@ -75,7 +73,7 @@ struct gs_fold
 	u32 word;  /* the first of its words */
 	u32 count; /* the half that has the number of values; 0: that of rows */
 	u32 mark;  /* the half with signs, or the lock */
-	bool owns; /* it adds to its count */
+	bool owns; /* it adds to its count: not every row has a value */
 };
 
 /* A list as kernels read it, in device memory. */
@@ -93,6 +91,7 @@ struct gs_lists
 	const gs_held *columns;
 	const u64 *bases; /* numbers of the segments' first rows */
 	const gs_quick_term *terms;
+	const u64 *places; /* rows before each tile */
 	const gs_span *tiles;
 };
 
@@ -114,6 +113,7 @@ struct gs_table
 	u64 pitch;
 	u32 copies; /* log2 of how many a slot has */
 	u32 copy;	/* the thread's */
+	bool alone; /* no other thread has it */
 };
 
 /* A list in device memory, and what the host knows of it. */
@@ -124,6 +124,9 @@ struct gs_device_lists
 	const gs_steps *steps; /* the list in host memory */
 	u64 ntiles, rows;
 	u64 numbers; /* row numbers are less */
+	u64 with_nulls; /* columns of which some segment has a bitmap */
+	bool plain;		 /* gs_tile_places<false, ...> does for folds, */
+	bool plain_terms; /* for all terms */
 };
 
 /* Sorted pairs of key and value, packed in one number, or (split) values first and keys second. */
@@ -131,7 +134,7 @@ struct gs_sorted
 {
 	const void *first, *second;
 	u32 first_bytes, second_bytes; /* 4 or 8 */
-	u32 value_bits;
+	u32 key_bits, value_bits;
 	bool split;
 	u64 minus; /* the value's code of -0, of which the next one is +0; ~0: none */
 	u64 n;
@@ -152,6 +155,9 @@ struct gs_sort_arrays
 struct gs_sort_plan
 {
 	bool values, split;
+	bool keys_only; /* orders by key alone; values go with them */
+	bool plain;	   /* gs_tile_places<false, ...> does */
+	bool whole;	   /* there is a pair for each row */
 	gs_reading value;
 	gs_packed_key coding;
 	u32 terms, nterms; /* that rows must pass as well */
@@ -162,7 +168,7 @@ struct gs_sort_plan
 gs_sort_plan gs_sort_rows_plan(u32 key_bits);
 gs_sort_plan gs_sort_values_plan(const gs_reading &value, const gs_packed_key &coding, u32 terms, u32 nterms,
 								 u32 key_bits);
-gs_status gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *lists, const gs_sort_plan &plan,
+gs_status gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *lists, gs_sort_plan plan,
 						const gs_sort_arrays &arrays, gs_group_state *state, gs_sorted *sorted);
 /* Finds where keys begin, or (values) where values do.  Waits for their number. */
 gs_status gs_sorted_starts(gs_cuda_engine *e, const gs_sorted &sorted, bool values, const gs_sort_arrays &arrays,
@@ -171,16 +177,24 @@ gs_status gs_sorted_starts(gs_cuda_engine *e, const gs_sorted &sorted, bool valu
 gs_status gs_used_slots(gs_cuda_engine *e, const gs_table &table, const gs_sort_arrays &arrays, u32 *slots,
 						gs_group_state *state, u64 *count);
 
-/* groups_values.cu: writes the results of aggregates (bits of a set) that need all values, of which sorted has all. */
+/*
+ * groups_values.cu: writes the results of aggregates (bits of a set) that need all values, of which sorted has all.  started: arrays.starts are
+ * those of the groups, which have values each. */
 gs_status gs_values_results(gs_cuda_engine *e, const gs_device_lists *lists, const gs_sorted &sorted,
 							const gs_packed_key &coding, u64 set, const gs_sort_arrays &arrays, u64 *best,
-							const u64 *keys, u64 groups, gs_reduced *out, gs_group_state *state);
+							const u64 *keys, u64 groups, bool started, gs_reduced *out, gs_group_state *state);
 
 /* groups_plan.cu */
 gs_status gs_lists_plan(gs_lists *lists, const gs_steps *steps, const gs_range *ranges, u64 rows);
 gs_status gs_value_coding(const gs_steps *steps, const gs_aggregate *aggregate, const gs_range *ranges,
 						  gs_packed_key *coding);
 gs_reading gs_reading_of(const gs_steps *steps, u32 code, u32 ncode);
+/* Returns true if a value is a plain column of at most 8 bytes. */
+static inline bool
+gs_plain_value(const gs_reading &r)
+{
+	return r.type != GS_BYTES && r.type != GS_U128;
+}
 size_t gs_lists_bytes(const gs_steps *steps, const gs_held_rows *rows);
 gs_status gs_lists_upload(gs_cuda_engine *e, gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows,
 						  void *memory, gs_device_lists *out);
@@ -194,6 +208,11 @@ gs_status gs_fold_tiles(gs_cuda_engine *e, const gs_device_lists *lists, const g
 						gs_group_state *state);
 gs_status gs_fold_sorted(gs_cuda_engine *e, const gs_device_lists *lists, const gs_table &table, const u32 *rows,
 						 const u32 *starts, u64 n, u64 groups, gs_group_state *state);
+/* Adds up sorted values, as coded.  room: gs_fold_long_groups(n) numbers. */
+gs_status gs_fold_carried(gs_cuda_engine *e, const gs_device_lists *lists, const gs_table &table,
+						  const gs_sorted &sorted, const gs_packed_key &coding, const u32 *starts, u64 groups, u32 *room,
+						  gs_group_state *state);
+u64 gs_fold_long_groups(u64 n);
 
 /* Runs of cancels: waits, then asks the host. */
 static inline gs_status
@@ -254,53 +273,94 @@ gs_fold_result(const gs_fold *f, const gs_table *t, u64 slot, bool *good)
 	return r;
 }
 
-/* The rows of a thread's round. */
+/* The rows of a thread's round, anywhere. */
 struct gs_places
 {
-	const gs_held *columns[GS_ROUND];
-	u32 row[GS_ROUND];
+	static constexpr u32 ROWS = 4;
+	static constexpr bool ANY = true;
+	const gs_held *columns[ROWS];
+	u32 row[ROWS];
+
+	__device__ __forceinline__ const gs_held *
+	columns_of(u32 j) const
+	{
+		return columns[j];
+	}
+
+	__device__ __forceinline__ u32
+	row_of(u32 j) const
+	{
+		return row[j];
+	}
 };
 
-#define GS_EACH_ROW(j) _Pragma("unroll") for (u32 j = 0; j < GS_ROUND; j++)
+/*
+ * The rows of a thread's round in a tile, whose columns lie in one place.  Not any_value: values are plain columns of at
+ * most 8 bytes, terms intervals of them or tests for NULL; without calls and wide values, registers hold twice the rows.
+ */
+template <bool any_value, u32 threads> struct gs_tile_places
+{
+	static constexpr u32 ROWS = 4, THREADS = threads;
+	static constexpr bool ANY = any_value;
+	const gs_held *columns;
+	u32 first;
+
+	__device__ __forceinline__ const gs_held *
+	columns_of(u32) const
+	{
+		return columns;
+	}
+
+	/* in 64 bits, so that rows are at constant distances from the first */
+	__device__ __forceinline__ u64
+	row_of(u32 j) const
+	{
+		return (u64) first + j * THREADS;
+	}
+};
+
+#define GS_EACH_ROW(P, j) _Pragma("unroll") for (u32 j = 0; j < P::ROWS; j++)
 
 /* Clears the bits of rows that are NULL in one of some columns. */
+template <class P>
 __device__ __forceinline__ u32
-rows_not_null(const gs_places &p, u32 mask, u64 columns)
+rows_not_null(const P &p, u32 mask, u64 columns)
 {
 	for (; columns != 0; columns &= columns - 1)
 	{
 		const u32 c = (u32) __ffsll((long long) columns) - 1;
 
-		GS_EACH_ROW(j)
-			if ((mask >> j & 1) && gs_held_null(&p.columns[j][c], p.row[j]))
+		GS_EACH_ROW(P, j)
+			if ((mask >> j & 1) && gs_held_null(p.columns_of(j) + c, p.row_of(j)))
 				mask &= ~(1u << j);
 	}
 	return mask;
 }
 
 /* Loads a column's values: integers with their sign, or the bits of doubles. */
-template <class T>
+template <class T, class P>
 __device__ __forceinline__ void
-load_rows(const gs_places &p, u32 mask, u32 column, u64 (&lo)[GS_ROUND])
+load_rows(const P &p, u32 mask, u32 column, u64 (&lo)[P::ROWS])
 {
-	T x[GS_ROUND];
+	T x[P::ROWS];
 
-	GS_EACH_ROW(j)
+	GS_EACH_ROW(P, j)
 		if (mask >> j & 1)
-			x[j] = ((const T *) p.columns[j][column].values)[p.row[j]];
-	GS_EACH_ROW(j)
+			x[j] = ((const T *) p.columns_of(j)[column].values)[p.row_of(j)];
+	GS_EACH_ROW(P, j)
 		if (mask >> j & 1)
 			lo[j] = std::is_floating_point<T>::value ? gs_real_bits((double) x[j]) : (u64) (i64) x[j];
 }
 
 /* Loads integers of 128 bits, which may be aligned to 8 bytes only. */
+template <class P>
 __device__ __forceinline__ void
-load_wide_rows(const gs_places &p, u32 mask, u32 column, u64 (&lo)[GS_ROUND], u64 (&hi)[GS_ROUND])
+load_wide_rows(const P &p, u32 mask, u32 column, u64 (&lo)[P::ROWS], u64 (&hi)[P::ROWS])
 {
-	GS_EACH_ROW(j)
+	GS_EACH_ROW(P, j)
 		if (mask >> j & 1)
 		{
-			const u64 *x = (const u64 *) p.columns[j][column].values + 2 * (u64) p.row[j];
+			const u64 *x = (const u64 *) p.columns_of(j)[column].values + 2 * (u64) p.row_of(j);
 
 			lo[j] = x[0];
 			hi[j] = x[1];
@@ -320,15 +380,16 @@ compute_row(const gs_steps *steps, u32 code, u32 ncode, bool real, const gs_held
 }
 
 /* Computes an expression for each row.  Clears the bits of rows for which a result leaves its range. */
+template <class P>
 __device__ __forceinline__ u32
-compute_rows(const gs_lists &l, const gs_reading &r, const gs_places &p, u32 mask, u64 (&lo)[GS_ROUND],
-			 u64 (&hi)[GS_ROUND], u32 &failed)
+compute_rows(const gs_lists &l, const gs_reading &r, const P &p, u32 mask, u64 (&lo)[P::ROWS],
+			 u64 (&hi)[P::ROWS], u32 &failed)
 {
-	GS_EACH_ROW(j)
+	GS_EACH_ROW(P, j)
 		if (mask >> j & 1)
 		{
 			bool good;
-			const u128 x = compute_row(l.steps, r.code, r.ncode, r.real, p.columns[j], p.row[j], good);
+			const u128 x = compute_row(l.steps, r.code, r.ncode, r.real, p.columns_of(j), (u32) p.row_of(j), good);
 
 			lo[j] = x.lo;
 			hi[j] = x.hi;
@@ -341,10 +402,21 @@ compute_rows(const gs_lists &l, const gs_reading &r, const gs_places &p, u32 mas
 	return mask;
 }
 
-/* Reads the values of rows: integers in two halves, or the bits of doubles.  Returns the rows that have one. */
+/* Returns the upper half of a plain column's value of at most 8 bytes. */
+__device__ __forceinline__ u64
+upper_half(const gs_reading &r, u64 lo)
+{
+	return r.real || r.type == GS_U64 ? 0 : (u64) ((i64) lo >> 63);
+}
+
+/*
+ * Reads the values of rows: integers in two halves, or the bits of doubles.  Returns the rows that have one.  Without
+ * P::ANY the upper halves are left to upper_half.
+ */
+template <class P>
 __device__ __forceinline__ u32
-read_rows(const gs_lists &l, const gs_reading &r, const gs_places &p, u32 mask, u64 (&lo)[GS_ROUND],
-		  u64 (&hi)[GS_ROUND], u32 &failed)
+read_rows(const gs_lists &l, const gs_reading &r, const P &p, u32 mask, u64 (&lo)[P::ROWS],
+		  u64 (&hi)[P::ROWS], u32 &failed)
 {
 	mask = rows_not_null(p, mask, r.columns);
 	switch (r.type)
@@ -375,13 +447,16 @@ read_rows(const gs_lists &l, const gs_reading &r, const gs_places &p, u32 mask, 
 			load_rows<double>(p, mask, r.column, lo);
 			break;
 		case GS_U128:
-			load_wide_rows(p, mask, r.column, lo, hi);
+			if constexpr (P::ANY)
+				load_wide_rows(p, mask, r.column, lo, hi);
 			return mask;
 		default:
-			return compute_rows(l, r, p, mask, lo, hi, failed);
+			if constexpr (P::ANY)
+				return compute_rows(l, r, p, mask, lo, hi, failed);
 	}
-	GS_EACH_ROW(j)
-		hi[j] = r.real || r.type == GS_U64 ? 0 : (u64) ((i64) lo[j] >> 63);
+	if constexpr (P::ANY)
+		GS_EACH_ROW(P, j)
+			hi[j] = upper_half(r, lo[j]);
 	return mask;
 }
 
@@ -393,14 +468,15 @@ term_passes_row(const gs_steps *steps, u32 term, const gs_held *columns, u32 row
 }
 
 /* Returns the rows that pass terms. */
+template <class P>
 __device__ __forceinline__ u32
-rows_passing(const gs_lists &l, const gs_quick_term *terms, u32 nterms, const gs_places &p, u32 mask)
+rows_passing(const gs_lists &l, const gs_quick_term *terms, u32 nterms, const P &p, u32 mask)
 {
 	for (u32 t = 0; t < nterms; t++)
 	{
 		const gs_quick_term q = terms[t];
 		const u32 values = q.way == GS_TERM_OTHER ? 0 : rows_not_null(p, mask, q.value.columns);
-		u64 lo[GS_ROUND], hi[GS_ROUND];
+		u64 lo[P::ROWS], hi[P::ROWS];
 		u32 failed = 0;
 
 		switch (q.way)
@@ -416,7 +492,7 @@ rows_passing(const gs_lists &l, const gs_quick_term *terms, u32 nterms, const gs
 				break;
 			case GS_TERM_INTERVAL:
 				mask = read_rows(l, q.value, p, values, lo, hi, failed);
-				GS_EACH_ROW(j)
+				GS_EACH_ROW(P, j)
 				{
 					const u64 code = q.value.real ? gs_float_order64(lo[j], true) : lo[j];
 
@@ -425,8 +501,8 @@ rows_passing(const gs_lists &l, const gs_quick_term *terms, u32 nterms, const gs
 				}
 				break;
 			default:
-				GS_EACH_ROW(j)
-					if ((mask >> j & 1) && !term_passes_row(l.steps, q.term, p.columns[j], p.row[j]))
+				GS_EACH_ROW(P, j)
+					if (P::ANY && (mask >> j & 1) && !term_passes_row(l.steps, q.term, p.columns_of(j), (u32) p.row_of(j)))
 						mask &= ~(1u << j);
 		}
 	}
@@ -445,23 +521,25 @@ part_of(const gs_packed_key &key, bool real, bool zeros, u64 lo, u64 hi, bool &o
 }
 
 /* Packs the keys of rows.  Returns those whose keys are inside their ranges. */
+template <class P>
 __device__ __forceinline__ u32
-pack_rows(const gs_lists &l, const gs_places &p, u32 mask, u64 (&packed)[GS_ROUND], u32 &failed)
+pack_rows(const gs_lists &l, const P &p, u32 mask, u64 (&packed)[P::ROWS], u32 &failed)
 {
-	GS_EACH_ROW(j)
+	GS_EACH_ROW(P, j)
 		packed[j] = 0;
 	for (u32 k = 0; k < l.nkeys; k++)
 	{
 		const gs_packed_key key = l.keys.keys[k];
-		u64 lo[GS_ROUND], hi[GS_ROUND];
+		u64 lo[P::ROWS], hi[P::ROWS];
 		const u32 values = read_rows(l, l.key_values[k], p, mask, lo, hi, failed);
 
-		GS_EACH_ROW(j)
+		GS_EACH_ROW(P, j)
 			if (mask >> j & 1)
 			{
 				const bool null = !(values >> j & 1);
 				bool outside = !key.nulls;
-				const u64 part = null ? key.null_code : part_of(key, l.key_values[k].real, true, lo[j], hi[j], outside);
+				const u64 part = null ? key.null_code : part_of(key, l.key_values[k].real, true, lo[j],
+									P::ANY ? hi[j] : upper_half(l.key_values[k], lo[j]), outside);
 
 				if (outside)
 				{
@@ -476,21 +554,17 @@ pack_rows(const gs_lists &l, const gs_places &p, u32 mask, u64 (&packed)[GS_ROUN
 }
 
 /* Sets a round's places to rows of a tile.  Returns the rows that it has. */
+template <class P>
 __device__ __forceinline__ u32
-places_of(const gs_lists &l, const gs_span &tile, u32 from, gs_places &p)
+places_of(const gs_lists &l, const gs_span &tile, u32 from, P &p)
 {
-	const gs_held *columns = l.columns + (u64) tile.segment * l.ncolumns;
 	u32 mask = 0;
 
-	GS_EACH_ROW(j)
-	{
-		const u32 at = from + j * GS_GROUP_THREADS + threadIdx.x;
-
-		p.columns[j] = columns;
-		p.row[j] = tile.first + at;
-		if (at < tile.rows)
+	p.columns = l.columns + (u64) tile.segment * l.ncolumns;
+	p.first = tile.first + from + threadIdx.x;
+	GS_EACH_ROW(P, j)
+		if (from + j * P::THREADS + threadIdx.x < tile.rows)
 			mask |= 1u << j;
-	}
 	return mask;
 }
 

@@ -191,10 +191,10 @@ plan_aggregate(gs_lists *l, gs_fold *f, const gs_steps *steps, const gs_aggregat
 	f->nterms = a->nterms;
 	*terms += a->nterms;
 	f->value = gs_reading_of(steps, a->code, a->ncode);
-	if (a->operation > (u32) GS_COUNT)
-		return;
 	/* an expression is computed even if its values are only counted: it may leave its range */
 	f->owns = a->nterms > 0 || a->ncode > 1 || may_be_null(steps, f->value.columns, ranges);
+	if (a->operation > (u32) GS_COUNT)
+		return;
 	plan_fold(l, f, steps, a->operation, gs_aggregate_number(steps, a), ranges, rows);
 }
 
@@ -268,7 +268,7 @@ gs_value_coding(const gs_steps *steps, const gs_aggregate *a, const gs_range *ra
 /* Where the parts of an upload lie. */
 struct layout
 {
-	size_t terms, steps, columns, bases, tiles, bytes;
+	size_t terms, steps, columns, bases, places, tiles, bytes;
 	u64 ntiles, nterms;
 };
 
@@ -288,7 +288,8 @@ layout_of(const gs_steps *steps, const gs_held_rows *rows)
 	l.steps = l.terms + l.nterms * sizeof(gs_quick_term);
 	l.columns = l.steps + steps->bytes;
 	l.bases = l.columns + (size_t) rows->nsegments * rows->ncolumns * sizeof(gs_held);
-	l.tiles = l.bases + ((size_t) rows->nsegments + 1) * sizeof(u64);
+	l.places = l.bases + ((size_t) rows->nsegments + 1) * sizeof(u64);
+	l.tiles = l.places + l.ntiles * sizeof(u64);
 	l.bytes = (l.tiles + l.ntiles * sizeof(gs_span) + 255) & ~(size_t) 255;
 	return l;
 }
@@ -314,9 +315,9 @@ write_terms(const gs_steps *steps, gs_quick_term *to)
 			*to++ = plan_term(steps, (const gs_term *) gs_steps_at(steps, group->aggregates[i].terms) + t);
 }
 
-/* Writes tiles, and the numbers of the segments' first rows.  Returns the number of rows. */
+/* Writes tiles with the numbers of rows before them, and the numbers of the segments' first rows.  Returns the number of rows. */
 static u64
-write_rows(const gs_held_rows *rows, gs_span *tile, u64 *bases)
+write_rows(const gs_held_rows *rows, gs_span *tile, u64 *places, u64 *bases)
 {
 	u64 n = 0, all = 0;
 
@@ -327,10 +328,13 @@ write_rows(const gs_held_rows *rows, gs_span *tile, u64 *bases)
 		u64 *end = &bases[s.segment];
 
 		*end = *end > (u64) s.first + s.rows ? *end : (u64) s.first + s.rows;
-		all += s.rows;
 		for (u64 done = 0; done < s.rows; done += GS_GROUP_TILE)
+		{
+			*places++ = all + done;
 			*tile++ = {s.segment, (u32) (s.first + done),
 					   (u32) (s.rows - done < GS_GROUP_TILE ? s.rows - done : GS_GROUP_TILE)};
+		}
+		all += s.rows;
 	}
 	for (u32 s = 0; s <= rows->nsegments; s++)
 	{
@@ -340,6 +344,42 @@ write_rows(const gs_held_rows *rows, gs_span *tile, u64 *bases)
 		n += here;
 	}
 	return all;
+}
+
+/* Returns true if gs_tile_places<false> does for terms. */
+static bool
+plain_terms(const gs_quick_term *terms, u32 n)
+{
+	for (u32 t = 0; t < n; t++)
+		if (terms[t].way == GS_TERM_OTHER)
+			return false;
+	return true;
+}
+
+/* Returns true if gs_tile_places<false> does for keys and folds. */
+static bool
+plain_folds(const gs_lists *l)
+{
+	for (u32 k = 0; k < l->nkeys; k++)
+		if (!gs_plain_value(l->key_values[k]))
+			return false;
+	for (u32 i = 0; i < l->nfolds; i++)
+		if (l->folds[i].kind == GS_FOLD_COUNT ? l->folds[i].value.ncode > 1
+											  : l->folds[i].kind != GS_FOLD_NONE && !gs_plain_value(l->folds[i].value))
+			return false;
+	return true;
+}
+
+/* Returns the columns of which some segment has a bitmap of NULLs. */
+static u64
+columns_with_nulls(const gs_held_rows *rows)
+{
+	u64 set = 0;
+
+	for (u64 i = 0; i < (u64) rows->nsegments * rows->ncolumns; i++)
+		if (rows->columns[i].nulls != NULL)
+			set |= (u64) 1 << i % rows->ncolumns;
+	return set;
 }
 
 /* Uploads a planned list.  Pageable memory is copied before the upload returns, so the host's copy is freed at once. */
@@ -359,14 +399,17 @@ gs_lists_upload(gs_cuda_engine *e, gs_lists *lists, const gs_steps *steps, const
 	lists->steps = (const gs_steps *) (base + at.steps);
 	lists->columns = (const gs_held *) (base + at.columns);
 	lists->bases = (const u64 *) (base + at.bases);
+	lists->places = (const u64 *) (base + at.places);
 	lists->tiles = (const gs_span *) (base + at.tiles);
 	memcpy((void *) to, lists, sizeof(*lists));
 	write_terms(steps, (gs_quick_term *) (to + at.terms));
 	memcpy(to + at.steps, steps, steps->bytes);
 	if (at.bases > at.columns)
 		memcpy(to + at.columns, rows->columns, at.bases - at.columns);
-	*out = {(const gs_lists *) memory, lists, steps, at.ntiles, 0, 0};
-	out->rows = write_rows(rows, (gs_span *) (to + at.tiles), (u64 *) (to + at.bases));
+	*out = {(const gs_lists *) memory, lists, steps, at.ntiles, 0, 0, columns_with_nulls(rows), false, false};
+	out->plain_terms = plain_terms((const gs_quick_term *) (to + at.terms), (u32) at.nterms);
+	out->plain = out->plain_terms && plain_folds(lists);
+	out->rows = write_rows(rows, (gs_span *) (to + at.tiles), (u64 *) (to + at.places), (u64 *) (to + at.bases));
 	out->numbers = ((const u64 *) (to + at.bases))[rows->nsegments];
 	status = gs_upload(&e->head, memory, to, at.bytes);
 	host->release(host->arg, to, at.bytes);

@@ -28,6 +28,7 @@ gs_sort_rows_plan(u32 key_bits)
 {
 	gs_sort_plan p = {};
 
+	p.keys_only = true;
 	p.key_bits = key_bits;
 	p.first_bytes = bytes_of(key_bits);
 	p.second_bytes = 4;
@@ -52,6 +53,22 @@ gs_sort_values_plan(const gs_reading &value, const gs_packed_key &coding, u32 te
 	return p;
 }
 
+/* Chooses the kernel that packs pairs: whether values are plain, and whether there is a pair for each row. */
+static void
+choose_kernel(gs_sort_plan *p, const gs_device_lists *d)
+{
+	const gs_lists *l = d->host;
+	u64 columns = p->values ? p->value.columns : 0;
+
+	p->plain = d->plain_terms && (!p->values || gs_plain_value(p->value));
+	for (u32 k = 0; k < l->nkeys; k++)
+	{
+		p->plain = p->plain && gs_plain_value(l->key_values[k]);
+		columns |= l->key_values[k].columns;
+	}
+	p->whole = p->plain && l->nterms == 0 && p->nterms == 0 && (columns & d->with_nulls) == 0;
+}
+
 /* Writes a number of 4 or 8 bytes. */
 __device__ __forceinline__ void
 write_number(void *to, u32 bytes, u64 i, u64 x)
@@ -63,89 +80,114 @@ write_number(void *to, u32 bytes, u64 i, u64 x)
 }
 
 /* Reads a round's values as codes.  Returns the rows that have one. */
+template <class P>
 __device__ __forceinline__ u32
-read_codes(const gs_lists &l, const gs_sort_plan &plan, const gs_places &p, u32 mask, u64 (&code)[GS_ROUND],
-		   u32 &failed)
+read_codes(const gs_lists &l, const gs_sort_plan &plan, const P &p, u32 mask, u64 (&code)[P::ROWS], u32 &failed)
 {
-	u64 lo[GS_ROUND], hi[GS_ROUND];
+	u64 lo[P::ROWS], hi[P::ROWS];
 
 	mask = rows_passing(l, l.terms + plan.terms, plan.nterms, p, mask);
 	mask = read_rows(l, plan.value, p, mask, lo, hi, failed);
-	GS_EACH_ROW(j)
-		if (mask >> j & 1)
-		{
-			bool outside;
+	GS_EACH_ROW(P, j)
+	{
+		bool outside = false;
 
-			code[j] = part_of(plan.coding, plan.value.real, false, lo[j], hi[j], outside);
-			if (outside)
-			{
-				failed |= GS_FAILED_RANGE;
-				mask &= ~(1u << j);
-			}
+		code[j] = 0;
+		if (mask >> j & 1)
+			code[j] = part_of(plan.coding, plan.value.real, false, lo[j],
+							  P::ANY ? hi[j] : upper_half(plan.value, lo[j]), outside);
+		if (outside)
+		{
+			failed |= GS_FAILED_RANGE;
+			code[j] = 0;
+			mask &= ~(1u << j);
 		}
+	}
 	return mask;
 }
 
-/* Packs the pairs of rows that pass.  A block takes room for those of a round at once. */
-static __global__ void __launch_bounds__(GS_GROUP_THREADS)
-pack_kernel(const pack_args a)
+/* Writes a pair.  number: the row's. */
+__device__ __forceinline__ void
+write_pair(const pack_args &a, u64 to, u64 key, u64 code, u64 number)
+{
+	const gs_sort_plan &plan = a.plan;
+
+	if (plan.split)
+		write_number(a.first, plan.first_bytes, to, code);
+	else
+		write_number(a.first, plan.first_bytes, to, plan.coding.bits >= 64 ? code : key << plan.coding.bits | code);
+	if (plan.second_bytes != 0)
+		write_number(a.second, plan.second_bytes, to, plan.split ? key : number);
+}
+
+/* Takes room for the block's rows that pass.  Returns the place of the warp's first. */
+__device__ __forceinline__ u64
+take_room(gs_group_state *state, u32 mask)
 {
 	__shared__ u32 of_warp[GS_GROUP_WARPS];
 	__shared__ u64 room;
-	const gs_lists &l = *a.lists;
+	const u32 mine = lanes_add(__popc(mask));
+	u32 all;
+
+	if (lane_id() == 0)
+		of_warp[threadIdx.x / 32] = mine;
+	__syncthreads();
+	const u32 before = warps_exclusive<GS_GROUP_WARPS>(of_warp, threadIdx.x / 32, all);
+
+	if (threadIdx.x == 0)
+		room = atomicAdd((unsigned long long *) &state->count, (unsigned long long) all);
+	__syncthreads();
+	return room + before;
+}
+
+/* Packs the pairs of a tile's rows that pass; if all do, in the place of the row, even of values outside a range. */
+template <class P>
+__device__ __forceinline__ void
+pack_tile(const pack_args &a, const gs_lists &l, u64 tile_number, u32 &failed)
+{
+	const gs_span tile = l.tiles[tile_number];
+	const u64 base = l.bases[tile.segment];
+
+	for (u32 from = 0; from < tile.rows; from += GS_GROUP_THREADS * P::ROWS)
+	{
+		P p;
+		u64 packed[P::ROWS], code[P::ROWS], at = l.places[tile_number] + from + threadIdx.x;
+		const u32 all = places_of(l, tile, from, p);
+		u32 mask = rows_passing(l, l.terms, l.nterms, p, all);
+
+		mask = pack_rows(l, p, mask, packed, failed);
+		GS_EACH_ROW(P, j)
+			code[j] = 0;
+		if (a.plan.values)
+			mask = read_codes(l, a.plan, p, mask, code, failed);
+		if (a.plan.whole)
+		{
+			GS_EACH_ROW(P, j)
+				if (all >> j & 1)
+					write_pair(a, at + j * GS_GROUP_THREADS, packed[j], code[j], base + p.row_of(j));
+			continue;
+		}
+		at = take_room(a.state, mask);
+		GS_EACH_ROW(P, j)
+		{
+			const u32 lanes = __ballot_sync(GS_ALL_LANES, mask >> j & 1);
+
+			if (mask >> j & 1)
+				write_pair(a, at + __popc(lanes & lanes_below()), packed[j], code[j], base + p.row_of(j));
+			at += __popc(lanes);
+		}
+	}
+}
+
+/* Packs pairs. */
+template <bool ANY>
+static __global__ void __launch_bounds__(GS_GROUP_THREADS, 2)
+pack_kernel(const pack_args a)
+{
 	u32 failed = 0;
 
 	for (u64 i = blockIdx.x; i < a.ntiles; i += gridDim.x)
-	{
-		const gs_span tile = l.tiles[i];
-		const u64 base = l.bases[tile.segment];
-
-		for (u32 from = 0; from < tile.rows; from += GS_ROUND_ROWS)
-		{
-			gs_places p;
-			u64 packed[GS_ROUND], code[GS_ROUND], at;
-			u32 mask = places_of(l, tile, from, p), all;
-
-			mask = rows_passing(l, l.terms, l.nterms, p, mask);
-			mask = pack_rows(l, p, mask, packed, failed);
-			if (a.plan.values)
-				mask = read_codes(l, a.plan, p, mask, code, failed);
-
-			const u32 mine = lanes_add(__popc(mask));
-
-			if (lane_id() == 0)
-				of_warp[threadIdx.x / 32] = mine;
-			__syncthreads();
-			const u32 before = warps_exclusive<GS_GROUP_WARPS>(of_warp, threadIdx.x / 32, all);
-
-			if (threadIdx.x == 0)
-				room = atomicAdd((unsigned long long *) &a.state->count, (unsigned long long) all);
-			__syncthreads();
-			at = room + before;
-			GS_EACH_ROW(j)
-			{
-				const u32 lanes = __ballot_sync(GS_ALL_LANES, mask >> j & 1);
-				const u64 to = at + __popc(lanes & lanes_below());
-
-				at += __popc(lanes);
-				if (!(mask >> j & 1))
-					continue;
-				if (!a.plan.values)
-				{
-					write_number(a.first, a.plan.first_bytes, to, packed[j]);
-					((u32 *) a.second)[to] = (u32) (base + p.row[j]);
-				}
-				else if (a.plan.split)
-				{
-					write_number(a.first, a.plan.first_bytes, to, code[j]);
-					write_number(a.second, a.plan.second_bytes, to, packed[j]);
-				}
-				else
-					write_number(a.first, a.plan.first_bytes, to,
-								 a.plan.coding.bits >= 64 ? code[j] : packed[j] << a.plan.coding.bits | code[j]);
-			}
-		}
-	}
+		pack_tile<gs_tile_places<ANY, GS_GROUP_THREADS>>(a, *a.lists, i, failed);
 	if (failed != 0)
 		atomicOr(&a.state->failed, failed);
 }
@@ -156,18 +198,19 @@ struct turns
 	u32 first, second;
 };
 
-/* Sorts by bits of the first (or, by_second, the second) numbers; the others go with them. */
+/* Sorts by bits begin to end - 1 of the first (or, by_second, the second) numbers; the others go with them. */
 static gs_status
-sort_by(gs_cuda_engine *e, const gs_sort_plan &plan, const gs_sort_arrays &arrays, bool by_second, u32 bits, u64 n,
-		turns *at)
+sort_by(gs_cuda_engine *e, const gs_sort_plan &plan, const gs_sort_arrays &arrays, bool by_second, u32 begin, u32 end,
+		u64 n, turns *at)
 {
 	gs_sort_request r = {};
 
-	if (bits == 0 || n < 2)
+	if (begin == end || n < 2)
 		return GS_OK;
 	r.key = (by_second ? plan.second_bytes : plan.first_bytes) == 4 ? GS_U32 : GS_U64;
 	r.value_width = by_second ? plan.first_bytes : plan.second_bytes;
-	r.end_bit = bits;
+	r.begin_bit = begin;
+	r.end_bit = end;
 	r.n = n;
 	r.keys = by_second ? arrays.second[at->second] : arrays.first[at->first];
 	r.out_keys = by_second ? arrays.second[1 - at->second] : arrays.first[1 - at->first];
@@ -183,28 +226,40 @@ sort_by(gs_cuda_engine *e, const gs_sort_plan &plan, const gs_sort_arrays &array
 
 /* Packs and sorts pairs. */
 gs_status
-gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, const gs_sort_plan &plan, const gs_sort_arrays &arrays,
+gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, const gs_sort_arrays &arrays,
 			  gs_group_state *state, gs_sorted *sorted)
 {
+	choose_kernel(&plan, d);
+
 	const pack_args a = {d->lists, state, plan, arrays.first[0], arrays.second[0], d->ntiles};
+	const u32 grid = gs_cuda_grid(e, d->ntiles, 1, GS_GROUP_PER_SM), low = plan.split ? 0 : plan.coding.bits;
 	turns at = {0, 0};
-	gs_group_state found;
+	gs_group_state found = {0, 0, d->rows};
 
 	GS_TRY(gs_fill(&e->head, &state->count, 0, sizeof(state->count)));
-	pack_kernel<<<gs_cuda_grid(e, d->ntiles, 1, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, e->stream>>>(a);
+	if (plan.plain)
+		pack_kernel<false><<<grid, GS_GROUP_THREADS, 0, e->stream>>>(a);
+	else
+		pack_kernel<true><<<grid, GS_GROUP_THREADS, 0, e->stream>>>(a);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
-	GS_TRY(gs_download(&e->head, &found, state, sizeof(found)));
-	GS_TRY(gs_group_poll(e));
-	GS_TRY(sort_by(e, plan, arrays, false, plan.split ? plan.coding.bits : plan.coding.bits + plan.key_bits,
-				   found.count, &at));
+	if (!plan.whole)
+	{
+		GS_TRY(gs_download(&e->head, &found, state, sizeof(found)));
+		GS_TRY(gs_group_poll(e));
+	}
+	if (!plan.split)
+		GS_TRY(sort_by(e, plan, arrays, false, plan.keys_only ? low : 0, low + plan.key_bits, found.count, &at));
+	else if (!plan.keys_only)
+		GS_TRY(sort_by(e, plan, arrays, false, 0, plan.coding.bits, found.count, &at));
 	if (plan.split)
-		GS_TRY(sort_by(e, plan, arrays, true, plan.key_bits, found.count, &at));
+		GS_TRY(sort_by(e, plan, arrays, true, 0, plan.key_bits, found.count, &at));
 	*sorted = {};
 	sorted->first = arrays.first[at.first];
 	sorted->second = arrays.second[at.second];
 	sorted->first_bytes = plan.first_bytes;
 	sorted->second_bytes = plan.second_bytes;
 	sorted->value_bits = plan.values ? plan.coding.bits : 0;
+	sorted->key_bits = plan.key_bits;
 	sorted->split = plan.split;
 	sorted->minus = plan.coding.zeros
 		? ((gs_float_order64(0, true) - 1) >> plan.coding.drop) - (u64) (gs_unsigned_wide) plan.coding.low : ~(u64) 0;
@@ -277,6 +332,11 @@ gs_sorted_starts(gs_cuda_engine *e, const gs_sorted &sorted, bool values, const 
 	*count = 0;
 	if (sorted.n == 0)
 		return GS_OK;
+	if (!values && sorted.key_bits == 0)
+	{
+		*count = 1;
+		return gs_fill(&e->head, starts, 0, sizeof(*starts));
+	}
 	heads_kernel<<<gs_cuda_grid(e, sorted.n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, e->stream>>>(
 		sorted, values, (u32 *) arrays.bits);
 	return positions_of(e, arrays, sorted.n, starts, state, count);

@@ -139,8 +139,8 @@ launch(gs_cuda_engine *e, void (*kernel)(ARGS...), u64 n, const ARGS &...args)
 
 gs_status
 gs_values_results(gs_cuda_engine *e, const gs_device_lists *d, const gs_sorted &sorted, const gs_packed_key &coding,
-				  u64 set, const gs_sort_arrays &arrays, u64 *best, const u64 *keys, u64 groups, gs_reduced *out,
-				  gs_group_state *state)
+				  u64 set, const gs_sort_arrays &arrays, u64 *best, const u64 *keys, u64 groups, bool started,
+				  gs_reduced *out, gs_group_state *state)
 {
 	const gs_group_step *group = gs_steps_group(d->steps);
 	values_args a = {d->lists, sorted, coding, set, arrays.starts, arrays.runs, best, keys, 0, 0, groups, out};
@@ -152,7 +152,9 @@ gs_values_results(gs_cuda_engine *e, const gs_device_lists *d, const gs_sorted &
 			modes |= group->aggregates[i].operation == GS_MODE;
 			runs |= group->aggregates[i].operation <= GS_MODE;
 		}
-	GS_TRY(gs_sorted_starts(e, sorted, false, arrays, arrays.starts, state, &a.found));
+	a.found = groups;
+	if (!started)
+		GS_TRY(gs_sorted_starts(e, sorted, false, arrays, arrays.starts, state, &a.found));
 	if (a.found == 0)
 		return GS_OK;
 	if (runs)
