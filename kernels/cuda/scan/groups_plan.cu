@@ -364,9 +364,14 @@ plain_folds(const gs_lists *l)
 		if (!gs_plain_value(l->key_values[k]))
 			return false;
 	for (u32 i = 0; i < l->nfolds; i++)
-		if (l->folds[i].kind == GS_FOLD_COUNT ? l->folds[i].value.ncode > 1
-											  : l->folds[i].kind != GS_FOLD_NONE && !gs_plain_value(l->folds[i].value))
+	{
+		const gs_fold *f = &l->folds[i];
+
+		if (f->kind == GS_FOLD_SUM_MOST || f->kind == GS_FOLD_WIDE)
 			return false;
+		if (f->kind == GS_FOLD_COUNT ? f->value.ncode > 1 : f->kind != GS_FOLD_NONE && !gs_plain_value(f->value))
+			return false;
+	}
 	return true;
 }
 
