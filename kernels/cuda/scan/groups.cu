@@ -6,82 +6,13 @@
  * pairs of key and value, sorted for each different expression.  HAVING and TOP are the host's; of many groups the
  * device first selects those that may be among the first.
  */
-#include "groups.cuh"
+#include "groups_state.cuh"
 #include "../base/sort_testing.h"
 
 #include <cstring>
 
 #define DENSE_BYTES	 ((u64) 24 << 20) /* of a table that the cache holds */
 #define DENSE_BITS	 26u
-#define MOST_BLOCKS	 24
-#define PIECE_BYTES	 ((u64) 16 << 20) /* groups that are copied to the host at a time */
-#define FEW_BYTES	 ((u64) 1 << 20)  /* groups of which the device selects none */
-
-/* Aggregates over the values of one expression, by the same FILTER clause. */
-struct value_set
-{
-	u64 aggregates;
-	gs_sort_plan plan;
-	bool runs;
-};
-
-/* Groups, as the kernel that writes their results reads them. */
-struct results_args
-{
-	const gs_lists *lists;
-	gs_table table;
-	gs_sorted sorted;
-	const u32 *starts; /* dense: slots; sorted: places of the first rows; NULL: slot 0 */
-	bool dense;
-	u64 groups;
-	const u32 *which; /* their numbers; NULL: all */
-	u64 *keys;		  /* may be NULL */
-	gs_reduced *out;
-	gs_group_state *state;
-};
-
-struct cuda_groups
-{
-	gs_groups head;
-	gs_cuda_engine *e;
-	gs_lists lists;
-	gs_device_lists device;
-	value_set sets[GS_STEPS_MAX_AGGREGATES];
-	gs_sort_plan carrier; /* of the sorted way, pairs that have all that the folds need */
-	u32 carrier_set;	  /* the set whose pairs these are; nsets: none */
-	bool carries, folds;  /* there is a carrier; there are folds of which somebody asks */
-	u32 nsets, nblocks;
-	struct
-	{
-		void *data;
-		size_t bytes;
-	} blocks[MOST_BLOCKS];
-	gs_group_state *state;
-	gs_sort_arrays arrays;
-	u64 *keys;		 /* of each group, ascending */
-	gs_reduced *out; /* in device memory */
-	u64 ngroups;
-	bool came, listed; /* rows have; the result is the list */
-	bool late;		   /* results are written for the groups that may be among the first */
-	results_args results;
-	gs_group_list list;
-};
-
-/* Allocates device memory that lasts until the end. */
-template <class T>
-static gs_status
-take(cuda_groups *g, u64 n, T **p)
-{
-	const size_t bytes = ((n == 0 ? 1 : n) * sizeof(T) + 255) & ~(size_t) 255;
-	void *block;
-
-	if (g->nblocks == MOST_BLOCKS)
-		return GS_NOMEM;
-	GS_TRY(gs_cuda_alloc_clean(g->e, bytes, &block));
-	g->blocks[g->nblocks++] = {block, bytes};
-	*p = (T *) block;
-	return GS_OK;
-}
 
 /* Returns true if two aggregates are over the same values. */
 static bool
@@ -259,32 +190,6 @@ take_arrays(cuda_groups *g, bool sorted, u64 slots)
 	return take(g, temp, (u8 **) &a->temp);
 }
 
-/* Returns the packed key of a group, and its slot in the table. */
-__device__ __forceinline__ u64
-group_at(const results_args &a, u64 group, u64 *slot)
-{
-	const u64 start = a.starts != NULL ? a.starts[group] : 0;
-
-	*slot = a.dense ? start : group;
-	return a.dense ? start : key_at(a.sorted, start);
-}
-
-/* Returns a member of a group, but of aggregates that need all values. */
-__device__ __forceinline__ gs_reduced
-member_of(const results_args &a, const gs_lists &l, u64 key, u64 slot, u32 m, bool *good)
-{
-	gs_reduced r;
-
-	if (m >= l.nkeys)
-		return gs_steps_group(l.steps)->aggregates[m - l.nkeys].operation > (u32) GS_COUNT
-			? gs_reduced_none() : gs_fold_result(&l.folds[1 + m - l.nkeys], &a.table, slot, good);
-	r = gs_packed_key_value(&l.keys.keys[m], key);
-	if (l.key_folds[m] != 0 && r.count != 0 && r.value[0] << 1 == 0)
-		r = gs_fold_result(&l.folds[l.key_folds[m]], &a.table, slot, good);
-	r.count = r.count != 0;
-	return r;
-}
-
 /* Writes the packed keys and the results of groups. */
 static __global__ void __launch_bounds__(GS_GROUP_THREADS)
 results_kernel(const results_args a)
@@ -364,9 +269,8 @@ fold_rows(cuda_groups *g, gs_cuda_groups_way way, u64 slots, results_args *r)
 	return GS_OK;
 }
 
-/* Writes the results of folds for groups. */
-static gs_status
-write_folds(cuda_groups *g, const results_args &r)
+gs_status
+gs_groups_write_folds(cuda_groups *g, const results_args &r)
 {
 	results_kernel<<<gs_cuda_grid(g->e, r.groups, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
 					 g->e->stream>>>(r);
@@ -379,7 +283,7 @@ write_results(cuda_groups *g, const results_args &r)
 {
 	u64 *best = NULL;
 
-	GS_TRY(write_folds(g, r));
+	GS_TRY(gs_groups_write_folds(g, r));
 	if (g->nsets > 0)
 		GS_TRY(take(g, r.groups, &best));
 	for (u32 s = 0; s < g->nsets; s++)
@@ -479,188 +383,6 @@ groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part
 	return GS_INVALID;
 }
 
-/* Groups, as the kernels that select some of them read them. */
-struct select_args
-{
-	const gs_steps *steps;
-	const gs_filter_step *having;
-	const gs_top_step *top;
-	const gs_reduced *groups; /* NULL: members are those of results */
-	results_args results;
-	u64 n, most; /* most: the greatest code of those that may be among the first */
-	u64 *codes;
-	u32 *out;
-	gs_group_state *state;
-	u32 members;
-	uint8_t kinds[GS_STEPS_MAX_KEYS + GS_STEPS_MAX_AGGREGATES];
-};
-
-/* Returns a number that is less than another one only if the group comes before that one by the first order. */
-__device__ __forceinline__ u64
-top_code(const gs_top_order &o, u32 kind, const gs_reduced &m)
-{
-	const gs_wide least = gs_number_least(GS_NUMBER_I64), greatest = gs_number_greatest(GS_NUMBER_I64);
-	gs_wide x = gs_member_code((uint8_t) kind, &m);
-	u64 code;
-
-	if (gs_member_null((uint8_t) kind, &m))
-		return o.nulls_first ? 0 : ~(u64) 0;
-	if (kind == GS_MEMBER_REAL)
-		code = (u64) x;
-	else
-	{
-		x = x < least ? least : x > greatest ? greatest : x;
-		code = (u64) (gs_unsigned_wide) x ^ (u64) 1 << 63;
-	}
-	code = (o.descending ? ~code : code) >> 1;
-	return o.nulls_first ? code | (u64) 1 << 63 : code;
-}
-
-/* Returns true if HAVING passes a group. */
-__device__ __forceinline__ bool
-select_passes(const select_args &a, u64 i)
-{
-	return a.having == NULL || gs_having_passes(a.steps, a.having, a.kinds, a.groups + i * a.members);
-}
-
-/* Returns a member of a group. */
-__device__ __forceinline__ gs_reduced
-select_member(const select_args &a, u64 i, u32 m)
-{
-	u64 slot, key;
-	bool good;
-
-	if (a.groups != NULL)
-		return a.groups[i * a.members + m];
-	key = group_at(a.results, i, &slot);
-	return member_of(a.results, *a.results.lists, key, slot, m, &good);
-}
-
-/* Writes the codes of groups; of those that HAVING drops, the greatest. */
-static __global__ void __launch_bounds__(GS_GROUP_THREADS)
-codes_kernel(const select_args a)
-{
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.n; i += (u64) gridDim.x * blockDim.x)
-	{
-		const gs_top_order o = a.top->orders[0];
-
-		a.codes[i] = select_passes(a, i) ? top_code(o, a.kinds[o.member], select_member(a, i, o.member)) : ~(u64) 0;
-	}
-}
-
-/* Writes the numbers of groups that HAVING passes and that may be among the first. */
-static __global__ void __launch_bounds__(GS_GROUP_THREADS)
-select_kernel(const select_args a)
-{
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.n; i += (u64) gridDim.x * blockDim.x)
-		if ((a.codes == NULL || a.codes[i] <= a.most) && select_passes(a, i))
-			a.out[atomicAdd((unsigned long long *) &a.state->count, 1ull)] = (u32) i;
-}
-
-/* Copies some groups next to each other. */
-static __global__ void __launch_bounds__(GS_GROUP_THREADS)
-copy_kernel(const gs_reduced *groups, const u32 *which, u64 n, u32 members, gs_reduced *out)
-{
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n * members; i += (u64) gridDim.x * blockDim.x)
-		out[i] = groups[(u64) which[i / members] * members + i % members];
-}
-
-/* Adds groups to the list, those of which (NULL: all) says the numbers, in pieces. */
-static gs_status
-list_groups(cuda_groups *g, const u32 *which, u64 n)
-{
-	const size_t bytes = g->list.members * sizeof(gs_reduced);
-	const u64 most = PIECE_BYTES / bytes, piece = n < most ? n : most;
-	gs_host *host = &g->e->head.host;
-	gs_reduced *here, *copy = NULL;
-	gs_status status = GS_OK;
-
-	if (n == 0)
-		return GS_OK;
-	if (which != NULL)
-		GS_TRY(take(g, piece * g->list.members, &copy));
-	here = (gs_reduced *) host->alloc(host->arg, piece * bytes);
-	if (here == NULL)
-		return GS_NOMEM;
-	for (u64 done = 0; done < n && status == GS_OK; done += piece)
-	{
-		const u64 some = n - done < piece ? n - done : piece;
-
-		if (which != NULL)
-			copy_kernel<<<gs_cuda_grid(g->e, some * g->list.members, GS_GROUP_THREADS, GS_GROUP_PER_SM),
-						  GS_GROUP_THREADS, 0, g->e->stream>>>(g->out, which + done, some, g->list.members, copy);
-		status = gs_download(&g->e->head, here, which != NULL ? copy : g->out + done * g->list.members, some * bytes);
-		if (status == GS_OK)
-			status = gs_group_poll(g->e);
-		for (u64 i = 0; i < some && status == GS_OK; i++)
-			status = gs_group_list_add(&g->list, here + i * g->list.members);
-	}
-	host->release(host->arg, here, piece * bytes);
-	return status;
-}
-
-/* Finds the greatest code of groups that may be among the first. */
-static gs_status
-find_most(cuda_groups *g, select_args *a, u64 limit)
-{
-	u32 *first, last;
-	u8 *temp;
-
-	GS_TRY(take(g, a->n, &a->codes));
-	codes_kernel<<<gs_cuda_grid(g->e, a->n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
-				   g->e->stream>>>(*a);
-	GS_TRY(gs_cuda_status(cudaGetLastError()));
-
-	const gs_column codes = {{GS_U64, false, false}, a->codes, NULL, NULL};
-	const size_t bytes = gs_top_k_temp_bytes(&g->e->head, &codes, 1, a->n, limit);
-
-	GS_TRY(take(g, limit, &first));
-	GS_TRY(take(g, bytes, &temp));
-	GS_TRY(gs_top_k(&g->e->head, &codes, 1, a->n, limit, first, temp, bytes));
-	GS_TRY(gs_download(&g->e->head, &last, first + limit - 1, sizeof(last)));
-	GS_TRY(gs_group_poll(g->e));
-	GS_TRY(gs_download(&g->e->head, &a->most, a->codes + last, sizeof(u64)));
-	return gs_group_poll(g->e);
-}
-
-/* Lists the groups that HAVING passes and that may be among the first, of many. */
-static gs_status
-list_selected(cuda_groups *g)
-{
-	select_args a = {};
-	gs_group_state found;
-	const u64 limit = g->list.top != NULL ? g->list.top->limit : 0;
-	auto there = [&](const void *step) {
-		return step == NULL ? NULL : (const u8 *) g->lists.steps + ((const u8 *) step - (const u8 *) g->head.steps);
-	};
-
-	a.steps = g->lists.steps;
-	a.having = (const gs_filter_step *) there(g->list.having);
-	a.top = (const gs_top_step *) there(g->list.top);
-	a.groups = g->late ? NULL : g->out;
-	a.results = g->results;
-	a.n = g->ngroups;
-	a.state = g->state;
-	a.members = g->list.members;
-	memcpy(a.kinds, g->list.kinds, sizeof(a.kinds));
-	if (limit > 0 && limit < a.n)
-		GS_TRY(find_most(g, &a, limit));
-	GS_TRY(take(g, a.n, &a.out));
-	GS_TRY(gs_fill(&g->e->head, &g->state->count, 0, sizeof(g->state->count)));
-	select_kernel<<<gs_cuda_grid(g->e, a.n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, g->e->stream>>>(a);
-	GS_TRY(gs_cuda_status(cudaGetLastError()));
-	GS_TRY(gs_download(&g->e->head, &found, g->state, sizeof(found)));
-	GS_TRY(gs_group_poll(g->e));
-	if (!g->late)
-		return list_groups(g, a.out, found.count);
-	g->results.which = a.out;
-	g->results.groups = found.count;
-	GS_TRY(take(g, found.count * g->list.members, &g->out));
-	g->results.out = g->out;
-	GS_TRY(write_folds(g, g->results));
-	return list_groups(g, NULL, found.count);
-}
-
 /* Implements gs_groups_end. */
 static gs_status
 groups_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
@@ -676,9 +398,9 @@ groups_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
 	if (!g->came && g->lists.nkeys == 0)
 		GS_TRY(gs_group_list_add(&g->list, nothing));
 	else if (g->listed && g->ngroups * g->list.members * sizeof(gs_reduced) <= FEW_BYTES)
-		GS_TRY(list_groups(g, NULL, g->ngroups));
+		GS_TRY(gs_groups_list(g, NULL, g->ngroups));
 	else if (g->listed)
-		GS_TRY(list_selected(g));
+		GS_TRY(gs_groups_list_first(g));
 	if (g->listed)
 		gs_group_list_finish(&g->list);
 	*count = g->listed ? g->list.n : g->ngroups;

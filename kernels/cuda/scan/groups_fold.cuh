@@ -1,5 +1,5 @@
 /*
- * groups_fold.cuh: sums of folds (groups.cuh), and how they are added to tables.
+ * groups_fold.cuh: sums of folds (groups.cuh), how they are added to tables, and results of tables.
  */
 #ifndef GS_CUDA_SCAN_GROUPS_FOLD_CUH
 #define GS_CUDA_SCAN_GROUPS_FOLD_CUH
@@ -7,6 +7,55 @@
 #include "groups.cuh"
 
 typedef unsigned long long word;
+
+/* Returns a fold's result in a slot.  good becomes false if a sum leaves 128 bits. */
+GS_BOTH gs_reduced
+gs_fold_result(const gs_fold *f, const gs_table *t, u64 slot, bool *good)
+{
+	const u64 *w = t->words + f->word * t->pitch + slot;
+	const u32 n = t->halves[f->count * t->pitch + slot];
+	gs_reduced r = gs_reduced_none();
+	gs_wide x;
+
+	r.count = n;
+	if (f->kind <= GS_FOLD_COUNT || n == 0)
+		return r;
+	switch (f->kind)
+	{
+		case GS_FOLD_SUM_REAL:
+			r.value[0] = w[0];
+			return r;
+		case GS_FOLD_SUM:
+			x = (i64) w[0];
+			break;
+		case GS_FOLD_SUM_MOST:
+			*good = *good && (i64) w[2 * t->pitch] == (i64) w[t->pitch] >> 63;
+			x = gs_wide_of(w[0], w[t->pitch]);
+			break;
+		case GS_FOLD_SUM_WIDE:
+			x = gs_wide_of(w[0], w[t->pitch]);
+			break;
+		case GS_FOLD_CODE:
+			x = (gs_wide) ((gs_unsigned_wide) f->low + (w[0] ^ f->flip));
+			break;
+		case GS_FOLD_WIDE:
+			x = gs_wide_of(w[0] ^ f->flip, w[t->pitch] ^ f->flip ^ (u64) 1 << 63);
+			break;
+		default: /* GS_FOLD_REAL */
+		{
+			const gs_scalar v = {0, gs_real_of_order(w[0] ^ f->flip)};
+
+			r = gs_reduced_one(GS_MIN, GS_NUMBER_F64, v);
+			r.count = n;
+			if (v.real == 0 && t->halves[f->mark * t->pitch + slot] == 3)
+				r.flags = GS_REDUCED_ZEROS;
+			return r;
+		}
+	}
+	r.value[0] = (u64) (gs_unsigned_wide) x;
+	r.value[1] = (u64) ((gs_unsigned_wide) x >> 64);
+	return r;
+}
 
 /* What a launch reads. */
 struct fold_args

@@ -1,7 +1,7 @@
 /*
  * steps.cu: lists of steps without keys over columns in segments: one slot, whose folds (groups.cuh) are the results.
  */
-#include "groups.cuh"
+#include "groups_fold.cuh"
 
 #include <cstring>
 
