@@ -2,9 +2,9 @@
  * groups.cu: lists of steps with groups (gs_groups.h) on a device.
  *
  * Rows become groups in one of three ways.  Shared: slots are packed keys, in tables of the blocks.  Dense: likewise,
- * in one table in device memory.  Sorted: row numbers are sorted by key.  Aggregates that need all values are found in
- * pairs of key and value, sorted for each different expression.  HAVING and TOP are the host's; of many groups the
- * device first selects those that may be among the first.
+ * in one table in device memory.  Sorted: values, or else row numbers, are sorted by key.  Aggregates that need all
+ * values are found in pairs of key and value, sorted for each different expression.  HAVING and TOP are the host's; of
+ * many groups the device first selects those that may be among the first.
  */
 #include "groups_state.cuh"
 #include "../base/sort_testing.h"
