@@ -170,7 +170,8 @@ take_arrays(cuda_groups *g, bool sorted, u64 slots)
 	bool runs = false;
 
 	if (sorted)
-		add_needs(&g->e->head, g->carries ? g->carrier : gs_sort_rows_plan(g->head.keys.bits), rows, &first, &second, &temp);
+		add_needs(&g->e->head, g->carries ? g->carrier : gs_sort_rows_plan(g->head.keys.bits), rows, &first, &second,
+				  &temp);
 	for (u32 s = 0; s < g->nsets; s++)
 	{
 		add_needs(&g->e->head, g->sets[s].plan, rows, &first, &second, &temp);

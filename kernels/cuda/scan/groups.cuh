@@ -178,8 +178,9 @@ gs_status gs_used_slots(gs_cuda_engine *e, const gs_table &table, const gs_sort_
 						gs_group_state *state, u64 *count);
 
 /*
- * groups_values.cu: writes the results of aggregates (bits of a set) that need all values, of which sorted has all.  started: arrays.starts are
- * those of the groups, which have values each. */
+ * groups_values.cu: writes the results of aggregates (bits of a set) that need all values, of which sorted has all.
+ * started: arrays.starts are those of the groups, which have values each.
+ */
 gs_status gs_values_results(gs_cuda_engine *e, const gs_device_lists *lists, const gs_sorted &sorted,
 							const gs_packed_key &coding, u64 set, const gs_sort_arrays &arrays, u64 *best,
 							const u64 *keys, u64 groups, bool started, gs_reduced *out, gs_group_state *state);
@@ -246,8 +247,8 @@ struct gs_places
 };
 
 /*
- * The rows of a thread's round in a tile, whose columns lie in one place.  Not any_value: values are plain columns of at
- * most 8 bytes, terms intervals of them or tests for NULL; without calls and wide values, registers hold twice the rows.
+ * The rows of a thread's round in a tile, whose columns lie in one place.  Not any_value: values are plain columns of
+ * at most 8 bytes, terms are intervals of them or tests for NULL, so that there are no calls and no wide values.
  */
 template <bool any_value, u32 threads> struct gs_tile_places
 {
@@ -453,7 +454,8 @@ rows_passing(const gs_lists &l, const gs_quick_term *terms, u32 nterms, const P 
 				break;
 			default:
 				GS_EACH_ROW(P, j)
-					if (P::ANY && (mask >> j & 1) && !term_passes_row(l.steps, q.term, p.columns_of(j), (u32) p.row_of(j)))
+					if (P::ANY && (mask >> j & 1) &&
+						!term_passes_row(l.steps, q.term, p.columns_of(j), (u32) p.row_of(j)))
 						mask &= ~(1u << j);
 		}
 	}

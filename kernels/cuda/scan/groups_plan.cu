@@ -315,7 +315,10 @@ write_terms(const gs_steps *steps, gs_quick_term *to)
 			*to++ = plan_term(steps, (const gs_term *) gs_steps_at(steps, group->aggregates[i].terms) + t);
 }
 
-/* Writes tiles with the numbers of rows before them, and the numbers of the segments' first rows.  Returns the number of rows. */
+/*
+ * Writes tiles with the numbers of rows before them, and the numbers of the segments' first rows.  Returns the number
+ * of rows.
+ */
 static u64
 write_rows(const gs_held_rows *rows, gs_span *tile, u64 *places, u64 *bases)
 {

@@ -1,5 +1,6 @@
 /*
- * groups_top.cu: groups that HAVING passes and that may be among TOP's first, selected on the device for the host's list.
+ * groups_top.cu: groups that HAVING passes and that may be among TOP's first, selected on the device for the host's
+ * list.
  */
 #include "groups_state.cuh"
 
