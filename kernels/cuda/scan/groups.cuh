@@ -211,8 +211,8 @@ gs_status gs_fold_sorted(gs_cuda_engine *e, const gs_device_lists *lists, const 
 						 const u32 *starts, u64 n, u64 groups, gs_group_state *state);
 /* Adds up sorted values, as coded.  room: gs_fold_long_groups(n) numbers. */
 gs_status gs_fold_carried(gs_cuda_engine *e, const gs_device_lists *lists, const gs_table &table,
-						  const gs_sorted &sorted, const gs_packed_key &coding, const u32 *starts, u64 groups, u32 *room,
-						  gs_group_state *state);
+						  const gs_sorted &sorted, const gs_packed_key &coding, const u32 *starts, u64 groups,
+						  u32 *room, gs_group_state *state);
 u64 gs_fold_long_groups(u64 n);
 
 /* Runs of cancels: waits, then asks the host. */
