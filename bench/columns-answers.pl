@@ -60,15 +60,29 @@ sub timed
 	return $ms;
 }
 
+# The node of a plan that answers from columns.
+sub columns_node
+{
+	my ($plan) = @_;
+
+	return $plan if ($plan->{'Custom Plan Provider'} // '') eq 'GpuColumns';
+	foreach my $below (@{ $plan->{Plans} // [] })
+	{
+		my $found = columns_node($below);
+
+		return $found if $found;
+	}
+	return undef;
+}
+
 # How a query is answered: dies unless it is from columns.
 sub require_columns
 {
 	my ($query) = @_;
-	my $plan = $session->analyze($query)->{Plan};
+	my $node = columns_node($session->analyze($query)->{Plan});
 
-	die "not from columns: $query\n"
-		unless ($plan->{'Custom Plan Provider'} // '') eq 'GpuColumns' && !defined $plan->{Columns};
-	return $plan->{Engine};
+	die "not from columns: $query\n" unless $node && !defined $node->{Columns};
+	return $node->{Engine};
 }
 
 # A query with columns and without, in turns.

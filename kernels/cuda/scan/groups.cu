@@ -377,6 +377,7 @@ groups_parts(gs_groups *groups)
 	return 0;
 }
 
+/* Implements gs_groups_part, which is never called. */
 static gs_status
 groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
 {
@@ -444,6 +445,7 @@ groups_close(gs_groups *groups, gs_engine *engine)
 const gs_group_ops gs_cuda_group_ops = {groups_open, groups_rows, groups_parts, groups_part,
 										groups_end,	 groups_read, groups_close};
 
+/* Has tests choose the way of groups. */
 extern "C" void
 gs_cuda_groups_force(gs_engine *engine, gs_cuda_groups_way way)
 {

@@ -233,6 +233,7 @@ struct gs_places
 	const gs_held *columns[ROWS];
 	u32 row[ROWS];
 
+	/* Returns the columns of a row of the round. */
 	__device__ __forceinline__ const gs_held *
 	columns_of(u32 j) const
 	{
@@ -257,6 +258,7 @@ template <bool any_value, u32 threads> struct gs_tile_places
 	const gs_held *columns;
 	u32 first;
 
+	/* Returns the columns, which all rows have. */
 	__device__ __forceinline__ const gs_held *
 	columns_of(u32) const
 	{

@@ -272,6 +272,7 @@ struct layout
 	u64 ntiles, nterms;
 };
 
+/* Returns where the parts of a list and its rows lie. */
 static layout
 layout_of(const gs_steps *steps, const gs_held_rows *rows)
 {
