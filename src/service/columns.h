@@ -107,18 +107,10 @@ typedef struct page_place
 	uint16_t zero;
 } page_place;
 
-/* Rows of a segment, of pages that follow each other. */
-typedef struct page_run
-{
-	segment *of;
-	uint32_t first, rows;
-} page_run;
-
 /* The pages of LEAF_PAGES blocks, shared by the versions in which none of them differs. */
 typedef struct leaf
 {
 	uint32_t refs;
-	page_run all; /* of NULL: the pages are no run */
 	page_place pages[LEAF_PAGES];
 } leaf;
 

@@ -12,7 +12,6 @@
 
 /* Words of the mask in a unit of work: 512 pages, some 50,000 rows, a fraction of a millisecond. */
 #define UNIT_WORDS 8
-#define LEAF_WORDS (LEAF_PAGES / 64)
 
 /* An array in host memory that grows, within the limits. */
 typedef struct list
@@ -79,11 +78,18 @@ add_segment(const page_job *j, page_worker *w, const segment *s)
 	return true;
 }
 
+/* Rows of a segment that are not in the list yet: pages that follow each other. */
+typedef struct pending
+{
+	const segment *of;
+	uint32_t first, rows;
+} pending;
+
 /*
  * Appends the pending rows.
  */
 static bool
-add_span(const page_job *j, page_worker *w, const page_run *p)
+add_span(const page_job *j, page_worker *w, const pending *p)
 {
 	gs_span span = {.first = p->first, .rows = p->rows};
 
@@ -96,33 +102,24 @@ add_span(const page_job *j, page_worker *w, const page_run *p)
 }
 
 /*
- * Adds rows to the pending ones, or appends these and begins anew.
+ * Adds a page to the pending rows, or appends these and begins with the page.
  */
 static gs_status
-add_run(const page_job *j, page_worker *w, page_run *p, page_run run, uint32_t pages)
+add_page(const page_job *j, page_worker *w, pending *p, const page_place *page)
 {
-	w->pages += pages;
-	w->rows += run.rows;
-	if (run.of == p->of && run.first == p->first + p->rows)
+	if (page == NULL || page->of == NULL)
+		return GS_INVALID;
+	w->pages++;
+	w->rows += page->rows;
+	if (page->of == p->of && page->first == p->first + p->rows)
 	{
-		p->rows += run.rows;
+		p->rows += page->rows;
 		return GS_OK;
 	}
 	if (!add_span(j, w, p))
 		return GS_NOMEM;
-	*p = run;
+	*p = (pending){page->of, page->first, page->rows};
 	return GS_OK;
-}
-
-/*
- * Adds a page.
- */
-static gs_status
-add_page(const page_job *j, page_worker *w, page_run *p, const page_place *page)
-{
-	if (page == NULL || page->of == NULL)
-		return GS_INVALID;
-	return add_run(j, w, p, (page_run){page->of, page->first, page->rows}, 1);
 }
 
 /*
@@ -152,39 +149,17 @@ clear_list(page_worker *w)
 }
 
 /*
- * Returns the run that the pages of a leaf are, which begins with a word, if all of them are asked for.
- */
-static const page_run *
-whole_leaf(const page_job *j, uint64_t word, uint64_t end)
-{
-	const leaf *l = word / LEAF_WORDS < j->v->nleaves ? j->v->leaves[word / LEAF_WORDS] : NULL;
-
-	if (word % LEAF_WORDS != 0 || word + LEAF_WORDS > end || l == NULL || l->all.of == NULL)
-		return NULL;
-	for (uint64_t i = 0; i < LEAF_WORDS; i++)
-		if (gsd_pages_bits(j, word + i) != UINT64_MAX)
-			return NULL;
-	return &l->all;
-}
-
-/*
  * Appends the pages of some words.
  */
 static gs_status
 list_pages(const page_job *j, page_worker *w, uint64_t word, uint64_t end)
 {
-	page_run p = {0};
+	pending p = {0};
 
 	for (; word < end; word++)
 	{
-		const page_run *all = whole_leaf(j, word, end);
-		uint64_t bits = all != NULL ? 0 : gsd_pages_bits(j, word);
+		uint64_t bits = gsd_pages_bits(j, word);
 
-		if (all != NULL)
-		{
-			GS_TRY(add_run(j, w, &p, *all, LEAF_PAGES));
-			word += LEAF_WORDS - 1;
-		}
 		for (; bits != 0; bits &= bits - 1)
 			GS_TRY(add_page(j, w, &p, gsd_version_page(j->v, word * 64 + (uint64_t) __builtin_ctzll(bits))));
 	}

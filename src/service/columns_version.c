@@ -179,42 +179,6 @@ copy_version(table *t, uint64_t nleaves)
 	return v;
 }
 
-/*
- * Finds out whether a leaf's pages are a run.
- */
-static void
-find_run(leaf *l)
-{
-	page_run run = {l->pages[0].of, l->pages[0].first, 0};
-
-	for (uint32_t i = 0; i < LEAF_PAGES && run.of != NULL; i++)
-	{
-		if (l->pages[i].of != run.of || l->pages[i].first != run.first + run.rows)
-			run.of = NULL;
-		run.rows += l->pages[i].rows;
-	}
-	l->all = run;
-}
-
-/*
- * Finds the runs of the leaves that places have changed.
- */
-static void
-find_runs(const version *v, const gsd_place *places, uint64_t n)
-{
-	uint64_t last = UINT64_MAX;
-
-	for (uint64_t i = 0; i < n; i++)
-	{
-		uint64_t index = places[i].block / LEAF_PAGES;
-
-		/* others' leaves have not changed */
-		if (index != last && index < v->nleaves && v->leaves[index] != NULL && v->leaves[index]->refs == 1)
-			find_run(v->leaves[index]);
-		last = index;
-	}
-}
-
 gs_status
 gsd_version_make(table *t, const gsd_place *places, uint64_t n, const char **why)
 {
@@ -233,7 +197,6 @@ gsd_version_make(table *t, const gsd_place *places, uint64_t n, const char **why
 	for (uint64_t i = 0; i < n; i++)
 		if (places[i].segment != 0)
 			gsd_table_segment(t, places[i].segment)->published = true;
-	find_runs(v, places, n);
 	if (t->current != NULL)
 		t->current->replaced_ns = gsd_now_ns();
 	v->older = t->current;
