@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
 #include "optimizer/optimizer.h"
