@@ -146,29 +146,6 @@ passes(const gs_group_list *list, const gs_reduced *group)
 	return gs_having_passes(list->steps, list->having, list->kinds, group);
 }
 
-/* Returns true if a group comes before another one in TOP's order. */
-static bool
-before(const gs_group_list *list, const gs_reduced *a, const gs_reduced *b)
-{
-	for (uint32_t i = 0; i < list->top->norders; i++)
-	{
-		const gs_top_order *o = &list->top->orders[i];
-		const uint8_t kind = list->kinds[o->member];
-		const bool a_null = gs_member_null(kind, &a[o->member]), b_null = gs_member_null(kind, &b[o->member]);
-		gs_wide x, y;
-
-		if (a_null != b_null)
-			return a_null == (o->nulls_first != 0);
-		if (a_null)
-			continue;
-		x = gs_member_code(kind, &a[o->member]);
-		y = gs_member_code(kind, &b[o->member]);
-		if (x != y)
-			return (x < y) != (o->descending != 0);
-	}
-	return false;
-}
-
 /* Returns a group of the list. */
 static gs_reduced *
 group_at(const gs_group_list *list, uint64_t i)
@@ -184,9 +161,9 @@ sift_down(gs_group_list *list, uint64_t at, uint64_t n, const gs_reduced *group)
 
 	for (uint64_t child; (child = 2 * at + 1) < n; at = child)
 	{
-		if (child + 1 < n && before(list, group_at(list, child), group_at(list, child + 1)))
+		if (child + 1 < n && gs_top_before(list->top, list->kinds, group_at(list, child), group_at(list, child + 1)))
 			child++;
-		if (!before(list, group, group_at(list, child)))
+		if (!gs_top_before(list->top, list->kinds, group, group_at(list, child)))
 			break;
 		memcpy(group_at(list, at), group_at(list, child), bytes);
 	}
@@ -202,7 +179,7 @@ sift_up(gs_group_list *list, uint64_t at, const gs_reduced *group)
 	for (uint64_t parent; at > 0; at = parent)
 	{
 		parent = (at - 1) / 2;
-		if (!before(list, group_at(list, parent), group))
+		if (!gs_top_before(list->top, list->kinds, group_at(list, parent), group))
 			break;
 		memcpy(group_at(list, at), group_at(list, parent), bytes);
 	}
@@ -236,7 +213,7 @@ add(gs_group_list *list, const gs_reduced *group)
 {
 	if (list->top != NULL && list->n == list->top->limit)
 	{
-		if (before(list, group, list->groups))
+		if (gs_top_before(list->top, list->kinds, group, list->groups))
 			sift_down(list, 0, list->n, group);
 		return GS_OK;
 	}

@@ -66,45 +66,6 @@ gs_packed_key_value(const gs_packed_key *key, uint64_t packed)
 	return gs_reduced_one(GS_MIN, GS_NUMBER_F64, v);
 }
 
-/* What a member of groups is for tests and orders. */
-typedef enum gs_member_kind
-{
-	GS_MEMBER_INTEGER,
-	GS_MEMBER_REAL,
-	GS_MEMBER_COUNT /* its count */
-} gs_member_kind;
-
-/* Returns what each member of a list's groups is. */
-GS_BOTH void
-gs_member_kinds(const gs_steps *steps, uint8_t *kinds)
-{
-	const gs_group_step *group = gs_steps_group(steps);
-
-	for (uint32_t m = 0; m < group->nkeys + group->naggregates; m++)
-		if (m >= group->nkeys && gs_aggregate_counts(&group->aggregates[m - group->nkeys]))
-			kinds[m] = GS_MEMBER_COUNT;
-		else
-			kinds[m] = gs_member_number(steps, m) == GS_NUMBER_F64 ? GS_MEMBER_REAL : GS_MEMBER_INTEGER;
-}
-
-/* Returns true if a member is NULL; a count never is. */
-GS_BOTH bool
-gs_member_null(uint8_t kind, const gs_reduced *member)
-{
-	return kind != GS_MEMBER_COUNT && member->count == 0;
-}
-
-/* Returns a member's code (gs_scalar_code). */
-GS_BOTH gs_wide
-gs_member_code(uint8_t kind, const gs_reduced *member)
-{
-	if (kind == GS_MEMBER_COUNT)
-		return (gs_wide) member->count;
-	if (kind == GS_MEMBER_REAL)
-		return (gs_wide) gs_float_order64(member->value[0], true);
-	return gs_wide_of(member->value[0], member->value[1]);
-}
-
 /* Returns true if a group passes every term of HAVING, which may be NULL. */
 GS_BOTH bool
 gs_having_passes(const gs_steps *steps, const gs_filter_step *having, const uint8_t *kinds, const gs_reduced *group)

@@ -485,4 +485,66 @@ gs_reduced_merge(gs_operation operation, gs_number number, gs_reduced *into, con
 	return true;
 }
 
+/* What a member of groups is for tests and orders. */
+typedef enum gs_member_kind
+{
+	GS_MEMBER_INTEGER,
+	GS_MEMBER_REAL,
+	GS_MEMBER_COUNT /* its count */
+} gs_member_kind;
+
+/* Returns what each member of a list's groups is. */
+GS_BOTH void
+gs_member_kinds(const gs_steps *steps, uint8_t *kinds)
+{
+	const gs_group_step *group = gs_steps_group(steps);
+
+	for (uint32_t m = 0; m < group->nkeys + group->naggregates; m++)
+		if (m >= group->nkeys && gs_aggregate_counts(&group->aggregates[m - group->nkeys]))
+			kinds[m] = GS_MEMBER_COUNT;
+		else
+			kinds[m] = gs_member_number(steps, m) == GS_NUMBER_F64 ? GS_MEMBER_REAL : GS_MEMBER_INTEGER;
+}
+
+/* Returns true if a member is NULL; a count never is. */
+GS_BOTH bool
+gs_member_null(uint8_t kind, const gs_reduced *member)
+{
+	return kind != GS_MEMBER_COUNT && member->count == 0;
+}
+
+/* Returns a member's code (gs_scalar_code). */
+GS_BOTH gs_wide
+gs_member_code(uint8_t kind, const gs_reduced *member)
+{
+	if (kind == GS_MEMBER_COUNT)
+		return (gs_wide) member->count;
+	if (kind == GS_MEMBER_REAL)
+		return (gs_wide) gs_float_order64(member->value[0], true);
+	return gs_wide_of(member->value[0], member->value[1]);
+}
+
+/* Returns true if a group comes before another one in TOP's order. */
+GS_BOTH bool
+gs_top_before(const gs_top_step *top, const uint8_t *kinds, const gs_reduced *a, const gs_reduced *b)
+{
+	for (uint32_t i = 0; i < top->norders; i++)
+	{
+		const gs_top_order *o = &top->orders[i];
+		const uint8_t kind = kinds[o->member];
+		const bool a_null = gs_member_null(kind, &a[o->member]), b_null = gs_member_null(kind, &b[o->member]);
+		gs_wide x, y;
+
+		if (a_null != b_null)
+			return a_null == (o->nulls_first != 0);
+		if (a_null)
+			continue;
+		x = gs_member_code(kind, &a[o->member]);
+		y = gs_member_code(kind, &b[o->member]);
+		if (x != y)
+			return (x < y) != (o->descending != 0);
+	}
+	return false;
+}
+
 #endif

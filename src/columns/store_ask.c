@@ -248,63 +248,15 @@ note_keys(StoreGroups *groups, const gs_reduced *group)
 	return true;
 }
 
-/* Returns true if a member of a group has no value. */
-static bool
-is_null(const gs_steps *steps, uint32 member, const gs_reduced *group)
-{
-	const gs_group_step *step = gs_steps_group(steps);
-
-	return group[member].count == 0 &&
-		(member < step->nkeys || !gs_aggregate_counts(&step->aggregates[member - step->nkeys]));
-}
-
-/* Returns a number in the order of a member's values, which are not NULL. */
-static gs_wide
-code_of(const gs_steps *steps, uint32 member, const gs_reduced *group)
-{
-	const gs_group_step *step = gs_steps_group(steps);
-	bool		real = gs_member_number(steps, member) == GS_NUMBER_F64;
-	gs_constant value = {{group[member].value[0], group[member].value[1]}};
-
-	if (member >= step->nkeys && gs_aggregate_counts(&step->aggregates[member - step->nkeys]))
-		return group[member].count;
-	return gs_scalar_code(gs_constant_scalar(&value, real), real);
-}
-
-/* Returns the sign of an order of two groups. */
-static int
-compare_groups(const gs_steps *steps, const gs_top_order *order, const gs_reduced *a, const gs_reduced *b)
-{
-	bool		null_a = is_null(steps, order->member, a);
-	bool		null_b = is_null(steps, order->member, b);
-	gs_wide		x,
-				y;
-
-	if (null_a || null_b)
-		return null_a == null_b ? 0 : null_a == (order->nulls_first != 0) ? -1 : 1;
-	x = code_of(steps, order->member, a);
-	y = code_of(steps, order->member, b);
-	return ((x > y) - (x < y)) * (order->descending ? -1 : 1);
-}
-
-/* Returns true if a group may follow another one in TOP's order. */
-static bool
-follows(const StoreGroups *groups, const gs_top_step *top, const gs_reduced *before, const gs_reduced *group)
-{
-	int			sign = 0;
-
-	for (uint32 i = 0; i < top->norders && sign == 0; i++)
-		sign = compare_groups(groups->steps, &top->orders[i], before, group);
-	return sign <= 0;
-}
-
 /* Checks groups that have been copied. */
 static bool
 groups_possible(StoreGroups *groups, const gs_reduced *copied, uint64 n)
 {
 	const gs_top_step *top = (const gs_top_step *) gs_steps_after_group(groups->steps, GS_STEP_TOP);
 	Size		members = groups->bytes / sizeof(gs_reduced);
+	uint8		kinds[GS_STEPS_MAX_KEYS + GS_STEPS_MAX_AGGREGATES];
 
+	gs_member_kinds(groups->steps, kinds);
 	if (!possible(copied, n * members, groups->rows))
 		return false;
 	for (uint64 i = 0; i < n; i++)
@@ -314,7 +266,8 @@ groups_possible(StoreGroups *groups, const gs_reduced *copied, uint64 n)
 
 		if (groups->seen != NULL && !note_keys(groups, group))
 			return false;
-		if (top != NULL && !first && !follows(groups, top, i > 0 ? group - members : groups->last, group))
+		if (top != NULL && !first &&
+			gs_top_before(top, kinds, group, i > 0 ? group - members : groups->last))
 			return false;
 	}
 	if (top != NULL)
