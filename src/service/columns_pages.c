@@ -413,15 +413,13 @@ gsd_pages_run(page_job *j)
 gs_status
 gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j))
 {
-	const bool device = j->t->place->dev != NULL;
 	gs_status status;
 
-	if (!device && !gsd_pool_enter(j->c))
+	if (!gsd_turn_enter(j->c, &j->t->place->turns))
 		return GS_CANCELLED;
 	gsd_set_busy(j->c, true);
 	status = work(j);
-	if (!device)
-		gsd_pool_leave(j->c);
+	gsd_turn_leave(&j->t->place->turns);
 	gsd_set_busy(j->c, false);
 	return status;
 }
