@@ -105,9 +105,9 @@ void gsd_ask_drop(connection *c);
 bool gsd_turn_enter(connection *c, turn_queue *queue);
 void gsd_turn_leave(turn_queue *queue);
 /*
- * In its turn, which no other has, does units of work in all threads.  Units that a worker does come one after another; workers have
- * numbers below turn.threads, and the connection's own thread is number 0.  Returns false if the client has cancelled
- * or left; some units were then not done.
+ * In its turn, which no other has, does units of work in all threads.  Units that a worker does come one after
+ * another; workers have numbers below turn.threads, and the connection's own thread is number 0.  Returns false if the
+ * client has cancelled or left; some units were then not done.
  */
 typedef void pool_work(void *arg, uint32_t worker, uint32_t unit);
 bool gsd_pool_run(connection *c, uint32_t units, pool_work *work, void *arg);

@@ -141,7 +141,8 @@ bits_of_blocks(uint32_t blocks, uint64_t word)
  * Gives the pages of a word one by one.
  */
 static gs_status
-take_pages(const page_job *j, uint64_t word, uint64_t bits, gs_status (*take)(void *arg, const page_run *run), void *arg)
+take_pages(const page_job *j, uint64_t word, uint64_t bits, gs_status (*take)(void *arg, const page_run *run),
+		   void *arg)
 {
 	for (; bits != 0; bits &= bits - 1)
 	{
