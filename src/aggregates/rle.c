@@ -181,6 +181,15 @@ typedef struct RunSource
 	const gs_run *runs;
 } RunSource;
 
+/* Prefetches the values of runs behind this one, which are scattered in collected rows. */
+static pg_attribute_always_inline void
+prefetch_runs(const RunSource *source, uint64 number)
+{
+	if (source->list == NULL && number + 2 * VECTOR_AHEAD < source->count)
+		vector_prefetch(source->values, source->runs[number + VECTOR_AHEAD].row,
+						source->runs[number + 2 * VECTOR_AHEAD].row);
+}
+
 /* Returns a run as its composite value's columns.  *first is the rows before it, and is advanced to the next one. */
 static inline void
 get_run(const RunSource *source, uint64 number, uint64 *first, Datum *values, bool *isnull)
@@ -214,6 +223,7 @@ measure_runs(const RunSource *source, TupleDesc desc)
 	{
 		if (i % 65536 == 0)
 			CHECK_FOR_INTERRUPTS();
+		prefetch_runs(source, i);
 		get_run(source, i, &first, values, isnull);
 		bytes += MAXALIGN(ROW_BYTES + heap_compute_data_size(desc, values, isnull));
 	}
@@ -281,6 +291,7 @@ make_array(FunctionCallInfo fcinfo, const RunSource *source)
 	{
 		if (i % 65536 == 0)
 			CHECK_FOR_INTERRUPTS();
+		prefetch_runs(source, i);
 		get_run(source, i, &first, values, isnull);
 		to += write_run(to, result->model->t_data, desc, values, isnull);
 	}
