@@ -1,8 +1,8 @@
 /*
  * plan_presort.c: lets aggregates with an order of their own take their values from a sort below them.  Before
- * PostgreSQL 16, string_agg(x ORDER BY y) sorts each group in tuplesort.  With groups, a Sort has put the rows together:
- * if gpusort takes that Sort, it may as well sort by y.  Without groups, a path with a sort by y is offered.  16 and
- * later plan this themselves.
+ * PostgreSQL 16, string_agg(x ORDER BY y) sorts each group in tuplesort.  With groups, a Sort has put the rows
+ * together: if gpusort takes that Sort, it may as well sort by y.  Without groups, a path over a sort by y is offered.
+ * 16 and later plan this themselves.
  */
 #include "postgres.h"
 
@@ -298,8 +298,8 @@ is_equal_image(const Node *expr)
 
 /*
  * Returns true if the order of rows does not show in an aggregate's answer, to the bit: the server may split it between
- * workers, and its values neither round nor differ in looks while they are equal.  A user's own aggregate may number its
- * values.
+ * workers, and its values neither round nor differ in looks while they are equal.  A user's own aggregate may number
+ * its values.
  */
 static bool
 ignores_order(PlannerInfo *root, const Aggref *aggregate)

@@ -123,7 +123,7 @@ vector_get(const Vector *vector, uint64 row, bool *isnull)
 /* Prefetch distance in rows of an order; of the places of values that have a table of offsets twice as far. */
 #define VECTOR_AHEAD 16
 
-/* Prefetches a value, and the place of another one.  Always inline: gcc drops calls of a function that only prefetches. */
+/* Prefetches a value, and the place of another one.  Inlined: gcc drops calls of a function that only prefetches. */
 static pg_attribute_always_inline void
 vector_prefetch(const Vector *vector, uint64 value, uint64 place)
 {
