@@ -10,6 +10,7 @@
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -338,7 +339,9 @@ order_of_aggregates(PlannerInfo *root)
 		const Aggref *aggregate = aggregate_of_info(lfirst(lc));
 		List	   *pathkeys;
 
-		if (!ignores_order(root, aggregate) || contain_volatile_functions((Node *) aggregate))
+		/* a subplan may be volatile within */
+		if (!ignores_order(root, aggregate) || contain_volatile_functions((Node *) aggregate) ||
+			contain_subplans((Node *) aggregate))
 			return NIL;
 		pathkeys = pathkeys_of(root, aggregate);
 		if (list_length(pathkeys) > list_length(longest))

@@ -76,6 +76,7 @@ CREATE SEQUENCE numbers;
 SELECT is(pg_temp.plan_of('SELECT array_agg(nextval(''numbers'') ORDER BY b, id) FROM v') ~ 'Sort Key', current_setting('server_version_num')::int >= 160000, 'volatile arguments come in the order of rows');
 SELECT is(pg_temp.plan_of('SELECT array_agg(x ORDER BY b, id), count(nextval(''numbers'')) FROM v') ~ 'Sort Key', current_setting('server_version_num')::int >= 160000, 'those of others, too');
 SELECT is(pg_temp.plan_of('SELECT array_agg(x ORDER BY b, id) FILTER (WHERE random() < 0.5) FROM v') ~ 'Sort Key', current_setting('server_version_num')::int >= 160000, 'and conditions');
+SELECT is(pg_temp.plan_of('SELECT array_agg((SELECT nextval(''numbers'') WHERE v.h >= 0) ORDER BY b, id) FROM v') ~ 'Sort Key', current_setting('server_version_num')::int >= 160000, 'and subqueries');
 
 -- ties stay in the order that rows come
 SELECT is((SELECT array_agg(id ORDER BY h) FROM v), (SELECT array_agg(id ORDER BY h, id) FROM v), 'ties');

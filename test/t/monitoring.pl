@@ -48,7 +48,11 @@ $session->query_safe('COMMIT');
 $session->quit;
 
 # which of the two finds runs: an engine those of sorted rows, the backend those of rows as they come
-sub runs_counted { return $node->safe_psql('postgres', "SELECT sum(jobs), sum(rows) FROM gpusort_stat WHERE op = 'runs'") }
+sub runs_counted
+{
+	return $node->safe_psql('postgres',
+		"SELECT coalesce(sum(jobs), 0), coalesce(sum(rows), 0) FROM gpusort_stat WHERE op = 'runs'");
+}
 $node->safe_psql('postgres', 'SELECT gpu_rle(k) FROM t');
 is(runs_counted(), '0|0', 'runs of rows as they come are no job');
 $node->safe_psql('postgres', 'SELECT gpu_rle(k, k) FROM t');
