@@ -1,6 +1,7 @@
 -- Aggregates with an order of their own over all rows, without groups: from one sort below them, with PostgreSQL's answers.
 \ir setup.psql
 DROP FUNCTION pg_temp.check_type(text, text[], text, integer);
+CREATE EXTENSION IF NOT EXISTS gpusort;
 SELECT * FROM no_plan();
 SET client_min_messages = error;
 SET jit = off;
