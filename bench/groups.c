@@ -329,8 +329,7 @@ run(const char *name)
 static void
 verdict(bool good)
 {
-	printf("  %s\n", good ? "right" : "WRONG");
-	fflush(stdout);
+	printf("  %s\n", good ? "right" : "WRONG"), fflush(stdout);
 }
 
 static bool
@@ -508,7 +507,7 @@ value_at(uint32_t c, uint64_t i)
 static void
 page_of(const char *name, uint32_t c, uint64_t offset)
 {
-	int64_t *sorted = malloc(rows * sizeof(int64_t));
+	int64_t *sorted = malloc(rows * sizeof(int64_t)); /* descending */
 	uint64_t n = offset >= rows ? 0 : rows - offset < 50 ? rows - offset : 50;
 	bool good = true;
 
@@ -533,6 +532,7 @@ static void
 rows_of_filter(void)
 {
 	uint64_t n = 0, places = 0, found = 0;
+
 	for (uint64_t i = 0; i < rows; i++)
 		if (value_at(QUANTITY, i) < 60 && value_at(PRICE, i) >= 0 && value_at(SHOP, i) < 40)
 			n++, places += i;
