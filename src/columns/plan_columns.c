@@ -147,16 +147,6 @@ is_leaf_chosen(const Offer *offer, const RelOptInfo *leaf)
 	return is_chosen(relation);
 }
 
-/* Returns true if partitions' answers can be combined. */
-static bool
-is_combined(const ColumnsQuery *query)
-{
-	for (int i = 0; i < query->nrequests; i++)
-		if (query->requests[i].operation > (int) GS_COUNT)
-			return false;
-	return query->nkeys == 0;
-}
-
 /* Returns NULL, or why columns cannot answer a query over a chosen table. */
 static const char *
 refused(Offer *offer)
@@ -171,8 +161,6 @@ refused(Offer *offer)
 	offer->query = palloc(sizeof(ColumnsQuery));
 	if (why == NULL)
 		why = columns_query(&offer->parts, offer->query);
-	if (why == NULL && list_length(offer->leaves) > 1 && !is_combined(offer->query))
-		why = "it has groups over several partitions";
 	if (why != NULL)
 		return why;
 	offer->having = plan_chosen_groups(offer->root, &offer->parts);

@@ -117,10 +117,30 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i2, count(*) + g FROM t GROUP BY i2 HAVING count(*) > 1000 * g) AS x', 'SELECT k / 10, x FROM generate_series(1, 20) AS k LEFT JOIN (SELECT i4, sum(n) AS x FROM t GROUP BY i4) AS y ON i4 = k',
 	'SELECT s, count(*), sum(v), count(DISTINCT k) FROM p WHERE k < 4000 GROUP BY s', 'SELECT s, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM p2 GROUP BY s']) AS q;
 
+-- groups, and aggregates of all values, over several partitions
+SELECT answered(q) FROM unnest(ARRAY['SELECT s, count(*) FROM p GROUP BY s', 'SELECT count(DISTINCT s), count(DISTINCT k), count(*) FROM p', 'SELECT s, sum(v), avg(k), count(DISTINCT v), percentile_cont(0.3) WITHIN GROUP (ORDER BY k) FROM p GROUP BY s',
+	'SELECT percentile_disc(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY v), mode() WITHIN GROUP (ORDER BY s) FROM p', 'SELECT k, v FROM p GROUP BY k, v ORDER BY v DESC LIMIT 9', 'SELECT s, max(v) FROM p WHERE k > 2500 GROUP BY s HAVING count(*) > 370',
+	'SELECT s, gpu_median(v) FROM p GROUP BY s']) AS q;
+BEGIN;
+UPDATE p SET v = v + 1 WHERE k % 500 = 0;
+INSERT INTO p SELECT g, g / 100.0, 77 FROM generate_series(4900, 5100) AS g;
+SELECT answered(q) FROM unnest(ARRAY['SELECT s, count(*), sum(v), count(DISTINCT k) FROM p GROUP BY s', 'SELECT count(DISTINCT v), percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM p']) AS q;
+ROLLBACK;
+-- of which one is not held, or has no rows
+CREATE TABLE half (k int, v int) PARTITION BY LIST (k);
+CREATE TABLE half1 PARTITION OF half FOR VALUES IN (1);
+CREATE TABLE half2 PARTITION OF half FOR VALUES IN (2);
+CREATE TABLE half3 PARTITION OF half FOR VALUES IN (3);
+CREATE TABLE half4 PARTITION OF half FOR VALUES IN (4);
+INSERT INTO half SELECT 1 + g % 3, g % 100 FROM generate_series(1, 20000) AS g;
+VACUUM ANALYZE half;
+SELECT gpusort_columns_add('half2'), gpusort_columns_add('half3'), gpusort_columns_add('half4');
+SELECT answered(q) FROM unnest(ARRAY['SELECT v, count(*), sum(k) FROM half GROUP BY v', 'SELECT count(DISTINCT v), mode() WITHIN GROUP (ORDER BY k) FROM half', 'SELECT k, count(*) FROM half GROUP BY k', 'SELECT count(DISTINCT v) FROM half WHERE k > 3']) AS q;
+
 -- what is left to PostgreSQL
 SELECT left_alone(q) FROM unnest(ARRAY['SELECT i4 + 1, count(*) FROM t GROUP BY i4 + 1', 'SELECT u, count(*) FROM t GROUP BY u', 'SELECT i2, ok, count(*) FROM t GROUP BY ROLLUP (i2, ok)', 'SELECT DISTINCT i2 FROM t',
 	'SELECT count(*) FILTER (WHERE ok OR i2 = 5) FROM t', 'SELECT count(DISTINCT i4 + 1) FROM t', 'SELECT sum(DISTINCT i4) FROM t', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i4 DESC) FROM t', 'SELECT mode() WITHIN GROUP (ORDER BY m) FROM t',
-	'SELECT i2, percentile_disc(i2 / 10.0) WITHIN GROUP (ORDER BY i4) FROM t GROUP BY i2', 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY d - date ''2020-01-01'') FROM t', 'SELECT s, count(*) FROM p GROUP BY s', 'SELECT count(DISTINCT s) FROM p',
+	'SELECT i2, percentile_disc(i2 / 10.0) WITHIN GROUP (ORDER BY i4) FROM t GROUP BY i2', 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY d - date ''2020-01-01'') FROM t',
 	'SELECT string_agg(i4::text, '','') FROM t', 'SELECT i2, array_agg(i4) FROM t GROUP BY i2', 'SELECT tableoid, count(*) FROM t GROUP BY tableoid', 'SELECT rank(5) WITHIN GROUP (ORDER BY i4) FROM t']) AS q;
 
 -- odd values: the plan below runs where which of equal values comes first matters, or keys spread too wide
