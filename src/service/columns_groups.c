@@ -2,8 +2,8 @@
  * columns_groups.c: questions whose list has keys, or aggregates that need all values, by kernels/gs_groups.h.
  *
  * Rows come twice over: the pages' ranges are joined first, which decides how groups are addressed, then workers, or
- * the device, take the rows.  So masks are copied, as what the ranges are of must not change, and chunks that the client
- * adds are kept until then, as segments of the question's own.
+ * the device, take the rows.  So masks are copied, as what the ranges are of must not change, and chunks that the
+ * client adds are kept until then, as segments of the question's own.
  */
 #include "columns.h"
 
