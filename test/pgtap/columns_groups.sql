@@ -117,6 +117,15 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i2, count(*) + g FROM t GROUP BY i2 HAVING count(*) > 1000 * g) AS x', 'SELECT k / 10, x FROM generate_series(1, 20) AS k LEFT JOIN (SELECT i4, sum(n) AS x FROM t GROUP BY i4) AS y ON i4 = k',
 	'SELECT s, count(*), sum(v), count(DISTINCT k) FROM p WHERE k < 4000 GROUP BY s', 'SELECT s, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM p2 GROUP BY s']) AS q;
 
+-- DISTINCT
+SELECT answered(format('SELECT DISTINCT %s FROM t', k)) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,m}'::text[]) AS k;
+SELECT answered(q) FROM unnest(ARRAY['SELECT DISTINCT i2, ok, m FROM t', 'SELECT DISTINCT m, i2, 5 FROM t WHERE i4 > 3', 'SELECT DISTINCT i2, i2 FROM t WHERE i4 > 300', 'SELECT DISTINCT i8 FROM t ORDER BY i8 DESC LIMIT 5', 'SELECT DISTINCT i8, i2 FROM t ORDER BY i2 NULLS FIRST, i8 LIMIT 5 OFFSET 3',
+	'SELECT DISTINCT i4 FROM t ORDER BY i4', 'SELECT DISTINCT i8 FROM t WHERE i8 < 0', 'SELECT count(*), sum(i4) FROM (SELECT DISTINCT i4, ok FROM t) AS x', 'SELECT DISTINCT i4 FROM t WHERE i4 = 3', 'SELECT DISTINCT s FROM p', 'SELECT DISTINCT v, s FROM p WHERE k < 4000 ORDER BY v LIMIT 7',
+	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT DISTINCT i2, g FROM t WHERE i4 > g ORDER BY i2 LIMIT g) AS x', 'SELECT i2, 7, count(*) FROM t GROUP BY 1, 2', 'SELECT DISTINCT m FROM t ORDER BY m LIMIT 2', 'SELECT DISTINCT i2 FROM t UNION ALL SELECT DISTINCT i4 FROM t']) AS q;
+SET enable_hashagg = off;
+SELECT answered(q) FROM unnest(ARRAY['SELECT DISTINCT i2, ok FROM t', 'SELECT i2, count(*) FROM t GROUP BY i2']) AS q;
+RESET enable_hashagg;
+
 -- groups, and aggregates of all values, over several partitions
 SELECT answered(q) FROM unnest(ARRAY['SELECT s, count(*) FROM p GROUP BY s', 'SELECT count(DISTINCT s), count(DISTINCT k), count(*) FROM p', 'SELECT s, sum(v), avg(k), count(DISTINCT v), percentile_cont(0.3) WITHIN GROUP (ORDER BY k) FROM p GROUP BY s',
 	'SELECT percentile_disc(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY v), mode() WITHIN GROUP (ORDER BY s) FROM p', 'SELECT k, v FROM p GROUP BY k, v ORDER BY v DESC LIMIT 9', 'SELECT s, max(v) FROM p WHERE k > 2500 GROUP BY s HAVING count(*) > 370',
@@ -138,7 +147,7 @@ SELECT gpusort_columns_add('half2'), gpusort_columns_add('half3'), gpusort_colum
 SELECT answered(q) FROM unnest(ARRAY['SELECT v, count(*), sum(k) FROM half GROUP BY v', 'SELECT count(DISTINCT v), mode() WITHIN GROUP (ORDER BY k) FROM half', 'SELECT k, count(*) FROM half GROUP BY k', 'SELECT count(DISTINCT v) FROM half WHERE k > 3']) AS q;
 
 -- what is left to PostgreSQL
-SELECT left_alone(q) FROM unnest(ARRAY['SELECT i4 + 1, count(*) FROM t GROUP BY i4 + 1', 'SELECT u, count(*) FROM t GROUP BY u', 'SELECT i2, ok, count(*) FROM t GROUP BY ROLLUP (i2, ok)', 'SELECT DISTINCT i2 FROM t',
+SELECT left_alone(q) FROM unnest(ARRAY['SELECT i4 + 1, count(*) FROM t GROUP BY i4 + 1', 'SELECT u, count(*) FROM t GROUP BY u', 'SELECT i2, ok, count(*) FROM t GROUP BY ROLLUP (i2, ok)', 'SELECT DISTINCT i2 + 1 FROM t', 'SELECT DISTINCT ON (i2) i2, i4 FROM t ORDER BY i2', 'SELECT DISTINCT u FROM t', 'SELECT DISTINCT 5 FROM t',
 	'SELECT count(*) FILTER (WHERE ok OR i2 = 5) FROM t', 'SELECT count(DISTINCT i4 + 1) FROM t', 'SELECT sum(DISTINCT i4) FROM t', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i4 DESC) FROM t', 'SELECT mode() WITHIN GROUP (ORDER BY m) FROM t',
 	'SELECT i2, percentile_disc(i2 / 10.0) WITHIN GROUP (ORDER BY i4) FROM t GROUP BY i2', 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY d - date ''2020-01-01'') FROM t',
 	'SELECT string_agg(i4::text, '','') FROM t', 'SELECT i2, array_agg(i4) FROM t GROUP BY i2', 'SELECT tableoid, count(*) FROM t GROUP BY tableoid', 'SELECT rank(5) WITHIN GROUP (ORDER BY i4) FROM t']) AS q;
@@ -149,7 +158,7 @@ SELECT same(format('SELECT count(DISTINCT %s), percentile_disc(ARRAY[0, 0.5, 1])
 SELECT same(format('SELECT i2, percentile_cont(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY %s) FROM odd GROUP BY i2', v)) FROM unnest('{i4,i8,f4,f8,n,w}'::text[]) AS v;
 SELECT same(q) FROM unnest(ARRAY['SELECT i2, sum(i4 * 2) FROM odd GROUP BY i2', 'SELECT i2, sum(f8) FROM odd WHERE id > 30000 GROUP BY i2', 'SELECT i2, avg(f8) FROM odd WHERE id > 30000 GROUP BY i2', 'SELECT f8 FROM odd GROUP BY f8 ORDER BY f8 DESC LIMIT 3',
 	'SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT percentile_cont(NULL) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT percentile_disc(''{}''::float8[]) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT i4 FROM odd GROUP BY i4 HAVING sum(i8) > 9e18',
-	'SELECT percentile_cont(''NaN'') WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT i8, w, i4, count(*) FROM odd GROUP BY i8, w, i4', 'SELECT i2 FROM odd GROUP BY i2 LIMIT -1', 'SELECT i8 FROM odd GROUP BY i8 ORDER BY i8 LIMIT 5 OFFSET -1']) AS q;
+	'SELECT percentile_cont(''NaN'') WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT i8, w, i4, count(*) FROM odd GROUP BY i8, w, i4', 'SELECT i2 FROM odd GROUP BY i2 LIMIT -1', 'SELECT DISTINCT f8 FROM odd', 'SELECT DISTINCT f4, n FROM odd', 'SELECT DISTINCT i8, w, i4 FROM odd', 'SELECT DISTINCT f8, i2, 5 FROM odd ORDER BY i2, f8 LIMIT 9', 'SELECT i8 FROM odd GROUP BY i8 ORDER BY i8 LIMIT 5 OFFSET -1']) AS q;
 SELECT is(reason_of('SELECT f8, count(*) FROM odd GROUP BY f8'), 'zeros of both signs are equal', 'a key of both zeros');
 SELECT is(reason_of('SELECT percentile_cont(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY i4) FROM t WHERE false IS NULL'), NULL, 'no row, no fraction');
 
