@@ -95,6 +95,14 @@ SELECT answered(format('SELECT i2, min(%s), max(%1$s), percentile_disc(0.3) WITH
 SELECT answered(format('SELECT percentile_cont(0.37) WITHIN GROUP (ORDER BY %s), percentile_cont(ARRAY[0, 0.1, NULL, 0.5, 1]) WITHIN GROUP (ORDER BY %1$s), percentile_disc(ARRAY[[0.9, 0.1]]) WITHIN GROUP (ORDER BY %1$s) FROM t', v))
 	FROM unnest('{i2,i4,i8,f4,f8,n,w}'::text[]) AS v;
 
+-- 128 bits without an order
+CREATE TABLE random_ids (k int, u uuid);
+INSERT INTO random_ids SELECT g % 30, CASE WHEN g % 11 > 0 THEN md5((g % 3000)::text)::uuid END FROM generate_series(1, 20000) AS g;
+VACUUM ANALYZE random_ids;
+SELECT gpusort_columns_add('random_ids');
+SELECT answered(q) FROM unnest(ARRAY['SELECT i2, count(u), count(DISTINCT u) FROM t GROUP BY i2', 'SELECT count(DISTINCT u) FROM random_ids', 'SELECT k, count(DISTINCT u), gpu_count_distinct(u) FROM random_ids GROUP BY k',
+	'SELECT k, count(*) FILTER (WHERE u IS NULL) FROM random_ids WHERE u <> md5(''5'')::uuid GROUP BY k', 'SELECT count(DISTINCT u) FROM random_ids WHERE u IN (md5(''5'')::uuid, md5(''7'')::uuid) OR false', 'SELECT k, count(*) FROM random_ids WHERE u = md5(''8'')::uuid GROUP BY k']) AS q;
+
 -- what stands in a query with groups
 SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT i2 FROM t GROUP BY i2', 'SELECT i2, ok, m, count(*) FROM t GROUP BY m, i2, ok', 'SELECT i2 + 1, sum(n) / count(*) FROM t GROUP BY i2, ok', 'SELECT count(*) FROM t GROUP BY i4', 'SELECT i2, count(*) FROM t WHERE i4 > 5 AND d < ''2020-01-10'' GROUP BY i2',
@@ -147,7 +155,7 @@ SELECT gpusort_columns_add('half2'), gpusort_columns_add('half3'), gpusort_colum
 SELECT answered(q) FROM unnest(ARRAY['SELECT v, count(*), sum(k) FROM half GROUP BY v', 'SELECT count(DISTINCT v), mode() WITHIN GROUP (ORDER BY k) FROM half', 'SELECT k, count(*) FROM half GROUP BY k', 'SELECT count(DISTINCT v) FROM half WHERE k > 3']) AS q;
 
 -- what is left to PostgreSQL
-SELECT left_alone(q) FROM unnest(ARRAY['SELECT i4 + 1, count(*) FROM t GROUP BY i4 + 1', 'SELECT u, count(*) FROM t GROUP BY u', 'SELECT i2, ok, count(*) FROM t GROUP BY ROLLUP (i2, ok)', 'SELECT DISTINCT i2 + 1 FROM t', 'SELECT DISTINCT ON (i2) i2, i4 FROM t ORDER BY i2', 'SELECT DISTINCT u FROM t', 'SELECT DISTINCT 5 FROM t',
+SELECT left_alone(q) FROM unnest(ARRAY['SELECT i4 + 1, count(*) FROM t GROUP BY i4 + 1', 'SELECT u, count(*) FROM t GROUP BY u', 'SELECT i2, ok, count(*) FROM t GROUP BY ROLLUP (i2, ok)', 'SELECT DISTINCT i2 + 1 FROM t', 'SELECT DISTINCT ON (i2) i2, i4 FROM t ORDER BY i2', 'SELECT DISTINCT u FROM t', 'SELECT count(*) FROM random_ids WHERE u > md5(''8'')::uuid', 'SELECT DISTINCT 5 FROM t',
 	'SELECT count(*) FILTER (WHERE ok OR i2 = 5) FROM t', 'SELECT count(DISTINCT i4 + 1) FROM t', 'SELECT sum(DISTINCT i4) FROM t', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i4 DESC) FROM t', 'SELECT mode() WITHIN GROUP (ORDER BY m) FROM t',
 	'SELECT i2, percentile_disc(i2 / 10.0) WITHIN GROUP (ORDER BY i4) FROM t GROUP BY i2', 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY d - date ''2020-01-01'') FROM t',
 	'SELECT string_agg(i4::text, '','') FROM t', 'SELECT i2, array_agg(i4) FROM t GROUP BY i2', 'SELECT tableoid, count(*) FROM t GROUP BY tableoid', 'SELECT rank(5) WITHIN GROUP (ORDER BY i4) FROM t']) AS q;
