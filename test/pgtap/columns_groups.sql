@@ -32,55 +32,10 @@ INSERT INTO keyed SELECT g, g * 2, g % 3 FROM generate_series(1, 1000) AS g;
 VACUUM ANALYZE t, odd, p, keyed;
 SELECT gpusort_columns_add('t'), gpusort_columns_add('odd'), gpusort_columns_add('p'), gpusort_columns_add('keyed');
 
-CREATE FUNCTION plan_of(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	result text := '';
-BEGIN
-	PERFORM set_config('gpusort.columns', setting, true);
-	FOR line IN EXECUTE query LOOP
-		result := result || line || E'\n';
-	END LOOP;
-	RETURN result;
-END $$;
--- a query's rows, sorted
-CREATE FUNCTION rows_of(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	result text;
-	reason text;
-BEGIN
-	PERFORM set_config('gpusort.columns', setting, true);
-	EXECUTE 'SELECT string_agg(q::text, '' '' ORDER BY q::text COLLATE "C") FROM (' || query || ') AS q' INTO result;
-	RETURN result;
-EXCEPTION WHEN data_exception OR object_not_in_prerequisite_state THEN
-	GET STACKED DIAGNOSTICS reason = PG_EXCEPTION_DETAIL;
-	RETURN SQLERRM || reason;
-END $$;
--- waits until the keeper holds again what it let go of
-CREATE FUNCTION settled(query text) RETURNS bool LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM set_config('gpusort.columns', 'force', true);
-	FOR i IN 1 .. 60 LOOP
-		BEGIN
-			EXECUTE query;
-			RETURN true;
-		EXCEPTION WHEN object_not_in_prerequisite_state THEN
-			PERFORM pg_sleep(0.05);
-		END;
-	END LOOP;
-	RETURN false;
-END $$;
-CREATE FUNCTION answered(query text) RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT ok(settled(query), 'columns answer: ' || query) UNION ALL
-	SELECT is(rows_of(query, 'force'), rows_of(query, 'off'), query) UNION ALL
-	SELECT matches(plan_of('EXPLAIN ' || query, 'force'), 'GpuColumns', 'from columns: ' || query)
-$$;
+\ir columns_queries.psql
 -- from columns or, because of values, from the plan below
 CREATE FUNCTION same(query text) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT is(rows_of(query, 'on'), rows_of(query, 'off'), query)
-$$;
-CREATE FUNCTION left_alone(query text) RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT doesnt_match(plan_of('EXPLAIN ' || query, 'force'), 'GpuColumns', 'not from columns: ' || query)
 $$;
 -- the reason of a node that does not answer from columns; each query in force would fail
 CREATE FUNCTION reason_of(query text) RETURNS text LANGUAGE sql AS $$
