@@ -438,16 +438,27 @@ answer_over(Asking *asking)
 	return why;
 }
 
-/* Tells the service that a table's columns were not used. */
-static void
-note(const Asking *asking, const char *why)
+/* Returns the number of the first table that is held; 0: none is. */
+static uint64
+first_held(const Leaves *leaves)
 {
-	for (int i = 0; i < asking->leaves.count; i++)
-		if (asking->leaves.list[i].held != NULL)
-		{
-			store_note(asking->link, asking->leaves.list[i].held->table, why);
-			return;
-		}
+	for (int i = 0; i < leaves->count; i++)
+		if (leaves->list[i].held != NULL)
+			return leaves->list[i].held->table;
+	return 0;
+}
+
+/* Tells the service that a table's columns were not used, over a link on which no question is open. */
+static void
+note(uint64 table, const char *why)
+{
+	EngineFailure failure;
+	ServiceLink *link = table != 0 ? store_open(&failure) : NULL;
+
+	if (link == NULL)
+		return;
+	store_note(link, table, why);
+	store_park(link);
 }
 
 /* Returns NULL, or why this transaction cannot be answered from columns. */
@@ -489,8 +500,6 @@ answer(Asking *asking)
 	PG_TRY();
 	{
 		why = answer_over(asking);
-		if (why != NULL)
-			note(asking, why);
 	}
 	PG_CATCH();
 	{
@@ -499,6 +508,8 @@ answer(Asking *asking)
 	}
 	PG_END_TRY();
 	store_park(link);
+	if (why != NULL)
+		note(first_held(&asking->leaves), why);
 	return why;
 }
 

@@ -326,6 +326,7 @@ store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 add
 	*too_many = status == GS_TOO_BIG;
 	if (!good)
 		return false;
+	link->asking = true;		/* until the last part, or until all of the answer is known to be there */
 	*answer = (StoreAnswer) {message.answered.rows, message.answered.pages, message.answered.engine_ns};
 	*groups = (StoreGroups) {.count = message.answered.groups, .left = message.answered.groups, .link = link,
 		.steps = question->steps, .bytes = gs_steps_result_bytes(question->steps), .rows = answer->rows + added};
@@ -339,9 +340,8 @@ store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 add
 	{
 		groups->here = link_area(link, 0);
 		groups->nhere = (uint32) groups->count;
+		link->asking = false;
 	}
-	else
-		link->asking = true;	/* until the last part */
 	*why = ENGINE_OK;
 	return true;
 }

@@ -28,6 +28,8 @@ void gsd_columns_limits(const gsd_settings *settings);
 /* Returns where a table of this size lies: the device with the most room if it suffices, otherwise host memory. */
 place *gsd_place_choose(uint64_t bytes);
 place *gsd_place_host(void);
+/* Returns where a question about columns in a place keeps what it needs beside them: in host memory, of scratch. */
+place *gsd_place_scratch(place *p);
 /*
  * Counts bytes of directories, masks and jobs' lists in host memory, which have a share beside that of columns: a limit
  * that columns use up or exceed takes away no answer and no version, which may free some.  Returns false without room.
@@ -67,7 +69,8 @@ typedef struct segment
 	bool published; /* some version has referred to it */
 	uint64_t refs;	/* places in leaves that refer to it */
 	uint64_t stored_ns;
-	uint64_t own_bytes; /* of this and the arrays behind it, in host memory */
+	place *own;			/* where this and the arrays behind it lie: in host memory */
+	uint64_t own_bytes; /* of these */
 	uint64_t bytes;		/* of data */
 	char *data;			/* in the table's place */
 	held_page *pages;

@@ -194,13 +194,13 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 
 	if (!added_room(g))
 		return GS_NOMEM;
-	status = gsd_segment_of_chunk(j->t->place, g->steps->types, j->ncolumns, slot, slot_bytes, &s);
+	status = gsd_segment_of_chunk(gsd_place_scratch(j->t->place), g->steps->types, j->ncolumns, slot, slot_bytes, &s);
 	if (status != GS_OK)
 		return status == GS_INVALID ? GS_PROTOCOL : status;
 	*rows = s->rows;
 	if (s->rows == 0)
 	{
-		gsd_segment_free(j->t->place, s);
+		gsd_segment_free(gsd_place_scratch(j->t->place), s);
 		return GS_OK;
 	}
 	g->rows += s->rows;
@@ -358,7 +358,7 @@ gsd_grouping_free(grouping *g, bool answered)
 	if (g->reserved > 0)
 		gsd_device_reserve_less(j->t->place->dev, g->reserved);
 	for (uint32_t i = 0; i < j->nadded; i++)
-		gsd_segment_free(j->t->place, j->added[i]);
+		gsd_segment_free(gsd_place_scratch(j->t->place), j->added[i]);
 	free(j->added);
 	free_tables(g, answered);
 }
