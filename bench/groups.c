@@ -42,6 +42,7 @@ enum
 };
 
 static const gs_type types[COLUMNS] = {GS_I32, GS_I32, GS_I32, GS_I64, GS_F64};
+static const gs_number numbers[COLUMNS] = {GS_NUMBER_I32, GS_NUMBER_I32, GS_NUMBER_I32, GS_NUMBER_I64, GS_NUMBER_F64};
 static const size_t widths[COLUMNS] = {4, 4, 4, 8, 8};
 static uint64_t rows = 20000000, customers, apart = 1; /* customers are multiples of the last one */
 static void *columns[COLUMNS];
@@ -184,8 +185,7 @@ group(uint32_t key, uint32_t n, const wanted *wants)
 			list_aggregate(&list, GS_COUNT, NULL, 0);
 			continue;
 		}
-		list_column(&list, GS_COUNT, wants[i].column,
-					wants[i].column == AMOUNT ? GS_NUMBER_F64 : wants[i].column == PRICE ? GS_NUMBER_I64 : GS_NUMBER_I32);
+		list_column(&list, GS_COUNT, wants[i].column, numbers[wants[i].column]);
 		list_refine(&list, wants[i].operation, wants[i].fraction, NULL, 0);
 	}
 	if (key < COLUMNS)
@@ -504,7 +504,8 @@ groups_of_many(const char *name)
 	top(10);
 	run(name);
 	for (uint64_t r = 0; r < nresult; r++)
-		good = good && (int64_t) result[2 * r + 1].value[0] == ordered[r] && all[result[2 * r].value[0] / apart] == ordered[r];
+		good = good && (int64_t) result[2 * r + 1].value[0] == ordered[r] &&
+			all[result[2 * r].value[0] / apart] == ordered[r];
 	verdict(good && nresult == (customers < 10 ? nresult : 10));
 	free(all);
 	free(ordered);

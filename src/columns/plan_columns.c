@@ -79,8 +79,8 @@ is_about_chosen(Offer *offer)
 	const RangeTblEntry *entry;
 	ListCell   *lc;
 
-	if (gpusort_columns == COLUMNS_OFF || parse->groupingSets != NIL || parse->hasDistinctOn || offer->input->reloptkind != RELOPT_BASEREL ||
-		offer->input->rtekind != RTE_RELATION || !any_chosen())
+	if (gpusort_columns == COLUMNS_OFF || parse->groupingSets != NIL || parse->hasDistinctOn ||
+		offer->input->reloptkind != RELOPT_BASEREL || offer->input->rtekind != RTE_RELATION || !any_chosen())
 		return false;
 	entry = entry_of(offer, offer->input);
 	if (entry->relkind != RELKIND_PARTITIONED_TABLE && !is_chosen(entry->relid))

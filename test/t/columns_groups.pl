@@ -1,5 +1,5 @@
-# Groups from resident columns, and a service that fails at every point of such a question, has no memory for it, or lies
-# about groups.  Each answer is the one without columns, and why columns did not give it is counted.
+# Groups from resident columns, and a service that fails at every point of such a question, has no memory for it, or
+# lies about groups.  Each answer is the one without columns, and why columns did not give it is counted.
 # tags: service
 use strict;
 use warnings;
@@ -77,7 +77,7 @@ sub answered_by
 	my @plans = grep { /\S/ } split /^-$/m,
 		changed('on', map { ("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) $_", "SELECT '-'") } @queries);
 
-	return map { my $used = columns_used($_); $used eq 'columns' ? $used : (node_of($_) // {})->{Columns} // $used } @plans;
+	return map { columns_used($_) eq 'columns' ? 'columns' : (node_of($_) // {})->{Columns} } @plans;
 }
 
 # Questions of tables that were left, as the view counts them.
