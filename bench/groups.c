@@ -201,12 +201,6 @@ top(uint64_t limit)
 	list_top(&list, limit, &order, 1);
 }
 
-static void
-begin(void)
-{
-	list_begin(&list, types, COLUMNS);
-}
-
 /* ---------------------------------------------------------------- threads */
 
 static gs_groups *groups;
@@ -389,11 +383,11 @@ sums(void)
 			((int32_t *) columns[SHOP])[i] < 40)
 			reals += ((double *) columns[AMOUNT])[i];
 	}
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(COLUMNS, 1, one);
 	run("sum int4");
 	verdict((int64_t) result[0].value[0] == sum && result[0].count == rows);
-	begin();
+	list_begin(&list, types, COLUMNS);
 	filter();
 	group(COLUMNS, 1, real);
 	run("filter of three, sum float8");
@@ -413,7 +407,7 @@ distinct(void)
 		seen[((int32_t *) columns[CUSTOMER])[i]] = 1;
 	}
 	free(seen);
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(COLUMNS, 1, one);
 	run("count(DISTINCT int4)");
 	verdict(result[0].count == n);
@@ -429,7 +423,7 @@ medians(void)
 
 	memcpy(sorted, columns[AMOUNT], rows * sizeof(double));
 	qsort(sorted, rows, sizeof(double), compare_doubles);
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(COLUMNS, 2, two);
 	run("median float8");
 	verdict(real_of(&result[0]) == sorted[(rows - 1) / 2] && real_of(&result[1]) == sorted[rows / 2]);
@@ -439,7 +433,7 @@ medians(void)
 		next[s] = ends[s], ends[s + 1] += ends[s];
 	for (uint64_t i = 0; i < rows; i++)
 		sorted[next[((int32_t *) columns[SHOP])[i]]++] = ((double *) columns[AMOUNT])[i];
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(SHOP, 2, two);
 	run("median float8 of 50 groups");
 	for (uint64_t r = 0; r < nresult; r++)
@@ -468,7 +462,7 @@ groups_of_50(const char *name)
 		counts[((int32_t *) columns[SHOP])[i]]++;
 		reals[((int32_t *) columns[SHOP])[i]] += ((double *) columns[AMOUNT])[i];
 	}
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(SHOP, 2, two);
 	run(name);
 	for (uint64_t r = 0; r < nresult; r++)
@@ -499,7 +493,7 @@ groups_of_many(const char *name)
 		all[(uint64_t) ((int32_t *) columns[CUSTOMER])[i] / apart] += ((int64_t *) columns[PRICE])[i];
 	memcpy(ordered, all, customers * sizeof(int64_t));
 	qsort(ordered, customers, sizeof(int64_t), compare_down);
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(CUSTOMER, 1, one);
 	top(10);
 	run(name);
@@ -552,15 +546,13 @@ groups_of_keys(uint64_t most)
 int
 main(int argc, char **argv)
 {
-	bool gpu = argc > 1 && strcmp(argv[1], "gpu") == 0;
-
-	device = gpu;
+	device = argc > 1 && strcmp(argv[1], "gpu") == 0;
 	if (argc > 2)
 		rows = strtoull(argv[2], NULL, 10);
-	if (argc > 3 && !gpu)
+	if (argc > 3 && !device)
 		threads = (uint32_t) atoi(argv[3]);
 #ifdef WITH_CUDA
-	if (gpu)
+	if (device)
 	{
 		uint64_t all = UINT64_MAX;
 		cudaMemPool_t pool;
@@ -572,7 +564,7 @@ main(int argc, char **argv)
 			return 1;
 	}
 #endif
-	if (!gpu)
+	if (!device)
 		check(gs_cpu_open(1, NULL, &engine), "engine");
 	if (engine == NULL)
 		return 1;
@@ -586,7 +578,7 @@ main(int argc, char **argv)
 	groups_of_50("groups of 50: count, sum float8");
 	groups_of_many("a group for 4 rows, top 10 by sum int8");
 #ifdef WITH_CUDA
-	for (gs_cuda_groups_way way = GS_CUDA_GROUPS_SHARED; gpu && way <= GS_CUDA_GROUPS_SORTED; way++)
+	for (gs_cuda_groups_way way = GS_CUDA_GROUPS_SHARED; device && way <= GS_CUDA_GROUPS_SORTED; way++)
 	{
 		char name[80];
 
