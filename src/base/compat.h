@@ -252,11 +252,13 @@ group_expressions(const Query *query)
 #define group_expressions(query) get_sortgrouplist_exprs((query)->groupClause, (query)->targetList)
 #endif
 
-/* The grouping clauses that are planned.  16 leaves out those that others determine. */
+/* The clauses of GROUP BY and DISTINCT that are planned.  16 leaves out those that others determine. */
 #if PG_VERSION_NUM >= 160000
 #define planned_group_clause(root)	((root)->processed_groupClause)
+#define planned_distinct_clause(root)	((root)->processed_distinctClause)
 #else
 #define planned_group_clause(root)	((root)->parse->groupClause)
+#define planned_distinct_clause(root)	((root)->parse->distinctClause)
 #endif
 
 /* 18 has generated columns that are not stored */

@@ -6,7 +6,7 @@
 
 #include "nodes/pathnodes.h"
 
-/* Offers an answer of a query's aggregates from columns, at UPPERREL_GROUP_AGG. */
-extern void offer_columns(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped);
+/* Offers an answer of a query's aggregates, groups or DISTINCT from columns, at the stage that makes them. */
+extern void offer_columns(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *grouped);
 
 #endif

@@ -98,6 +98,8 @@ typedef struct StoreQuestion
 	const uint32 *columns;		/* of the table: the source's */
 	uint32		ncolumns;
 	const gs_steps *steps;
+	/* About another table as well, by its members above; for lists with keys, or aggregates of all values. */
+	const struct StoreQuestion *further;
 } StoreQuestion;
 
 /* What was looked at in columns, and how long that took. */
@@ -148,8 +150,9 @@ typedef struct StoreGroups
 
 /*
  * As store_answer, of the question that store_ask began: for lists with keys, or aggregates of all values.  *too_many:
- * there are more groups than the service gives.  After true, store_groups gives all of them before the link takes
- * another question; whoever stops before may park it.  groups has memory of the current context until its end.
+ * there are more groups than the service gives, keys are too wide, or tables lie in several places.  After true,
+ * store_groups gives all of them before the link takes another question; whoever stops before may park it.  groups has
+ * memory of the current context until its end.
  */
 extern bool store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 added, StoreAnswer *answer,
 								StoreGroups *groups, bool *stale, bool *overflow, bool *too_many,

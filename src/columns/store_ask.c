@@ -2,10 +2,10 @@
  * store_ask.c: a question about columns, as calls: a list of steps over pages that the service holds, and over rows
  * that the caller adds.
  *
- * The mask and the list lie in the first slots of the ring until the answer is there; chunks of rows use the others.
- * Groups that fit an area come with the answer, others in parts.  What a service that is wrong may say is found where
- * it can be: more groups than rows or than TOP asks for, counts that rows cannot have, a group that comes twice, groups
- * out of TOP's order.
+ * The mask, the list and further tables lie in the first slots of the ring until the answer is there; chunks of rows
+ * use the others.  Groups that fit an area come with the answer, others in parts.  What a service that is wrong may say
+ * is found where it can be: more groups than rows or than TOP asks for, counts that rows cannot have, a group that
+ * comes twice, groups out of TOP's order.
  */
 #include "postgres.h"
 
@@ -30,12 +30,24 @@ least_chunk(const StoreQuestion *question)
 	return gs_chunk_bytes(specs, question->ncolumns, 64, 0);
 }
 
-/* Returns the first slot for chunks, behind the mask and the list. */
+/* Returns the bytes of a question's further tables. */
+static Size
+further_bytes(const StoreQuestion *question)
+{
+	Size		bytes = 0;
+
+	for (const StoreQuestion *table = question->further; table != NULL; table = table->further)
+		bytes += gsd_asked_bytes(question->ncolumns) + gsd_mask_bytes(table->nblocks);
+	return bytes;
+}
+
+/* Returns the first slot for chunks, behind the mask, the list and further tables. */
 static uint64
-first_chunk(const gsd_ring *layout, const StoreQuestion *question, uint64 *list)
+first_chunk(const gsd_ring *layout, const StoreQuestion *question, uint64 *list, uint64 *further)
 {
 	*list = gsd_slots_end(layout, 0, gsd_mask_bytes(question->nblocks));
-	return gsd_slots_end(layout, *list, question->steps->bytes);
+	*further = gsd_slots_end(layout, *list, question->steps->bytes);
+	return gsd_slots_end(layout, *further, further_bytes(question));
 }
 
 /* Makes sure that the ring has room for all of a question. */
@@ -43,9 +55,10 @@ static bool
 make_room(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 {
 	Size		chunk = least_chunk(question);
-	uint64		list;
+	uint64		list,
+				further;
 
-	while (first_chunk(&link->layout, question, &list) + LEAST_CHUNKS > link->layout.slots ||
+	while (first_chunk(&link->layout, question, &list, &further) + LEAST_CHUNKS > link->layout.slots ||
 		   link->layout.slot_bytes < chunk)
 	{
 		if (!link_enlarge(link, 2 * link->layout.slots * link->layout.slot_bytes, why))
@@ -54,12 +67,36 @@ make_room(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 	return true;
 }
 
-/* Writes the mask and the list into slots, and notes which others are free. */
-static void
+/* Writes further tables.  Returns their number. */
+static uint32
+fill_further(const StoreQuestion *question, char *at)
+{
+	uint32		n = 0;
+
+	for (const StoreQuestion *table = question->further; table != NULL; table = table->further)
+	{
+		gsd_asked	asked = {.table = table->table, .version = table->version, .blocks = table->nblocks};
+
+		memcpy(at, &asked, sizeof(asked));
+		memcpy(at + sizeof(asked), table->columns, question->ncolumns * sizeof(uint32));
+		at += gsd_asked_bytes(question->ncolumns);
+		memcpy(at, table->mask, gsd_mask_bytes(table->nblocks));
+		at += gsd_mask_bytes(table->nblocks);
+		n++;
+	}
+	return n;
+}
+
+/*
+ * Writes the mask, the list and further tables into slots, and notes which others are free.  Returns the number of
+ * further tables.
+ */
+static uint32
 fill_slots(ServiceLink *link, const StoreQuestion *question)
 {
 	uint64		list,
-				first = first_chunk(&link->layout, question, &list);
+				further,
+				first = first_chunk(&link->layout, question, &list, &further);
 
 	if (question->nblocks > 0)
 		memcpy(link_slot(link, 0), question->mask, gsd_mask_bytes(question->nblocks));
@@ -67,6 +104,7 @@ fill_slots(ServiceLink *link, const StoreQuestion *question)
 	link->free_slots = 0;
 	for (uint64 slot = first; slot < link->layout.slots; slot++)
 		link->free_slots |= (uint64) 1 << slot;
+	return question->further != NULL ? fill_further(question, link_slot(link, (uint32) further)) : 0;
 }
 
 bool
@@ -78,8 +116,8 @@ store_ask(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 	if (link->asking || question->ncolumns == 0 || question->ncolumns > GS_STEPS_MAX_COLUMNS ||
 		!make_room(link, question, why))
 		return false;
-	fill_slots(link, question);
 	gsd_head(&message.head, GSD_ASK, sizeof(gsd_ask) + question->ncolumns * sizeof(uint32));
+	message.ask.further = fill_slots(link, question);
 	message.ask.job = ++link->job;
 	message.ask.steps_bytes = question->steps->bytes;
 	message.ask.table = question->table;
@@ -288,6 +326,7 @@ store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 add
 	*too_many = status == GS_TOO_BIG;
 	if (!good)
 		return false;
+	link->asking = true;		/* until the last part, or until all of the answer is known to be there */
 	*answer = (StoreAnswer) {message.answered.rows, message.answered.pages, message.answered.engine_ns};
 	*groups = (StoreGroups) {.count = message.answered.groups, .left = message.answered.groups, .link = link,
 		.steps = question->steps, .bytes = gs_steps_result_bytes(question->steps), .rows = answer->rows + added};
@@ -301,9 +340,8 @@ store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 add
 	{
 		groups->here = link_area(link, 0);
 		groups->nhere = (uint32) groups->count;
+		link->asking = false;
 	}
-	else
-		link->asking = true;	/* until the last part */
 	*why = ENGINE_OK;
 	return true;
 }

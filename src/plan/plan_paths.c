@@ -522,8 +522,8 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 		return;
 	if (enable_sort)
 		offer(root, stage, input, output);
-	if (stage == UPPERREL_GROUP_AGG)
-		offer_columns(root, input, output);
+	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
+		offer_columns(root, stage, input, output);
 }
 
 void

@@ -28,6 +28,8 @@ void gsd_columns_limits(const gsd_settings *settings);
 /* Returns where a table of this size lies: the device with the most room if it suffices, otherwise host memory. */
 place *gsd_place_choose(uint64_t bytes);
 place *gsd_place_host(void);
+/* Returns where a question about columns in a place keeps what it needs beside them: in host memory, of scratch. */
+place *gsd_place_scratch(place *p);
 /*
  * Counts bytes of directories, masks and jobs' lists in host memory, which have a share beside that of columns: a limit
  * that columns use up or exceed takes away no answer and no version, which may free some.  Returns false without room.
@@ -67,7 +69,8 @@ typedef struct segment
 	bool published; /* some version has referred to it */
 	uint64_t refs;	/* places in leaves that refer to it */
 	uint64_t stored_ns;
-	uint64_t own_bytes; /* of this and the arrays behind it, in host memory */
+	place *own;			/* where this and the arrays behind it lie: in host memory */
+	uint64_t own_bytes; /* of these */
 	uint64_t bytes;		/* of data */
 	char *data;			/* in the table's place */
 	held_page *pages;
@@ -221,6 +224,11 @@ typedef struct page_job
 	uint32_t blocks, ncolumns;
 	const uint32_t *columns; /* of the table */
 	const gs_type *types;
+	uint64_t *copied; /* the mask, if it is a private copy */
+	/*
+	 * Work over another table in the same place, whose rows count as well: its members above, of the same types.
+	 */
+	struct page_job *further;
 	segment **added; /* segments of these columns alone, whose rows count as well */
 	uint32_t nadded;
 	uint64_t own_bytes;
@@ -233,6 +241,10 @@ typedef struct page_job
 	page_worker *workers[GSD_MAX_THREADS];
 } page_job;
 
+/* Returns true if the columns are the table's, of these types. */
+bool gsd_pages_have_columns(const page_job *j);
+/* Copies the mask, so that it does not change.  Returns false without memory. */
+bool gsd_pages_copy_mask(page_job *j);
 /* Pins a version, and notes the pages that the query has to read elsewhere.  GS_INVALID: no such version. */
 gs_status gsd_pages_pin(page_job *j, uint64_t version);
 /* Does work while the connection has its turn, or on the device.  GS_CANCELLED: it came to none. */
@@ -249,7 +261,7 @@ void *gsd_pages_own(const page_job *j, uint32_t worker);
  */
 gs_status gsd_pages_runs(const page_job *j, uint64_t word, uint64_t end,
 						 gs_status (*take)(void *arg, const page_run *run), void *arg);
-/* Frees the workers' memory, lets the version go, and counts an answer. */
+/* Frees the workers' memory and a copied mask, lets the version go, and counts an answer. */
 void gsd_pages_leave(page_job *j, bool answered);
 
 /* ---------------------------------------------------------------- columns_groups.c: questions with groups */
@@ -258,11 +270,10 @@ typedef struct grouping
 {
 	page_job *pages;
 	const gs_steps *steps;
-	uint64_t *mask;		/* a private copy, as what the ranges are of must not change */
 	gs_engine *engine;	/* of the connection's own thread, or the device */
 	gs_groups *groups;
 	gs_range ranges[GS_STEPS_MAX_COLUMNS];
-	uint64_t rows;		/* of the mask's pages and the added chunks */
+	uint64_t rows;		/* of the masks' pages and the added chunks */
 	uint64_t added_room; /* of the list of added chunks */
 	uint64_t reserved;	/* on the device */
 	uint64_t bytes;		/* of a group */
@@ -272,13 +283,16 @@ typedef struct grouping
 
 /* Makes the work over pages one that groups.  After any status gsd_grouping_free may follow, before gsd_pages_leave. */
 gs_status gsd_grouping_begin(grouping *g, page_job *j, const gs_steps *steps);
+/* Adds the further tables of a question, which lie behind its list in the ring, whose owner may be writing to it. */
+gs_status gsd_grouping_tables(grouping *g, const gsd_ask *m);
 /* Keeps a chunk, whose owner may be writing to it.  rows becomes the number of its rows. */
 gs_status gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *rows);
 /* Makes the groups.  GS_TOO_BIG: too many. */
 gs_status gsd_grouping_do(grouping *g);
 /* Copies the next groups, as many as there is room for.  Returns how many in *n. */
 gs_status gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n);
-void gsd_grouping_free(grouping *g);
+/* answered: counts an answer of the further tables. */
+void gsd_grouping_free(grouping *g, bool answered);
 
 /* ---------------------------------------------------------------- columns_check.c, columns_ask.c */
 

@@ -2,7 +2,8 @@
  * columns_groups.c: questions whose list has keys, or aggregates that need all values, by kernels/gs_groups.h.
  *
  * Rows come twice over: the pages' ranges are joined first, which decides how groups are addressed, then workers, or
- * the device, take the rows.  Chunks that the client adds are kept until then, as segments of the question's own.
+ * the device, take the rows.  So masks are copied, as what the ranges are of must not change, and chunks that the
+ * client adds are kept until then, as segments of the question's own.
  */
 #include "columns.h"
 
@@ -41,8 +42,6 @@ group_whole(void *arg, const gs_held_rows *rows)
 gs_status
 gsd_grouping_begin(grouping *g, page_job *j, const gs_steps *steps)
 {
-	uint64_t bytes = gsd_mask_bytes(j->blocks);
-
 	g->pages = j;
 	g->steps = steps;
 	g->bytes = gs_steps_result_bytes(steps);
@@ -52,17 +51,109 @@ gsd_grouping_begin(grouping *g, page_job *j, const gs_steps *steps)
 	j->unit = group_unit;
 	j->whole = group_whole;
 	j->arg = g;
-	if (!gsd_work_take(bytes))
-		return GS_NOMEM;
-	g->mask = malloc(bytes > 0 ? bytes : 1);
-	if (g->mask == NULL)
+	return gsd_pages_copy_mask(j) ? GS_OK : GS_NOMEM;
+}
+
+/*
+ * Returns the bytes of the work over a further table.
+ */
+static uint64_t
+table_bytes(const grouping *g)
+{
+	return sizeof(page_job) + g->pages->ncolumns * sizeof(uint32_t);
+}
+
+/*
+ * Makes the work over a further table.  Returns NULL without memory.
+ */
+static page_job *
+make_table(grouping *g, table *t, const gsd_asked *asked, const char *columns)
+{
+	page_job *first = g->pages, *j = NULL;
+
+	if (!gsd_work_take(table_bytes(g)))
+		return NULL;
+	j = calloc(1, table_bytes(g));
+	if (j == NULL)
 	{
-		gsd_work_give(bytes);
+		gsd_work_give(table_bytes(g));
+		return NULL;
+	}
+	j->c = first->c;
+	j->t = t;
+	j->mask = (const volatile uint64_t *) (columns + gsd_asked_bytes(first->ncolumns) - sizeof(gsd_asked));
+	j->blocks = asked->blocks;
+	j->ncolumns = first->ncolumns;
+	j->columns = memcpy(j + 1, columns, first->ncolumns * sizeof(uint32_t));
+	j->types = first->types;
+	j->further = first->further;
+	first->further = j;
+	return j;
+}
+
+/*
+ * Adds a further table, of which these bytes are there.  *used becomes the bytes that it takes.
+ */
+static gs_status
+add_table(grouping *g, const char *at, uint64_t available, uint64_t *used)
+{
+	uint64_t own = gsd_asked_bytes(g->pages->ncolumns);
+	gsd_asked asked;
+	page_job *j;
+	table *t;
+
+	if (available < own)
+		return GS_PROTOCOL;
+	memcpy(&asked, at, sizeof(asked));
+	*used = own + gsd_mask_bytes(asked.blocks);
+	if (available < *used || asked.zero != 0 || asked.table == 0)
+		return GS_PROTOCOL;
+	t = gsd_table_find(gsd_database(g->pages->c), asked.table);
+	if (t == NULL)
+		return GS_INVALID;
+	j = make_table(g, t, &asked, at + sizeof(asked));
+	if (j == NULL)
+	{
+		gsd_table_leave(t);
 		return GS_NOMEM;
 	}
-	memcpy(g->mask, (const void *) j->mask, bytes);
-	j->mask = g->mask;
+	if (t->place != g->pages->t->place)
+		return GS_TOO_BIG;
+	if (!gsd_pages_have_columns(j))
+		return GS_INVALID;
+	return gsd_pages_copy_mask(j) ? gsd_pages_pin(j, asked.version) : GS_NOMEM;
+}
+
+gs_status
+gsd_grouping_tables(grouping *g, const gsd_ask *m)
+{
+	const connection *c = g->pages->c;
+	uint64_t slot = gsd_slots_end(&c->layout, gsd_slots_end(&c->layout, 0, gsd_mask_bytes(m->blocks)), m->steps_bytes);
+	uint64_t at = slot * c->layout.slot_bytes, end = c->layout.slots * c->layout.slot_bytes, used;
+
+	for (uint32_t i = 0; i < m->further; i++, at += used)
+		GS_TRY(add_table(g, c->ring + at, end - at, &used));
 	return GS_OK;
+}
+
+/*
+ * Frees the work over further tables.
+ */
+static void
+free_tables(grouping *g, bool answered)
+{
+	page_job *first = g->pages;
+
+	while (first->further != NULL)
+	{
+		page_job *j = first->further;
+
+		first->further = j->further;
+		gsd_pages_leave(j, answered);
+		gsd_table_leave(j->t);
+		gsd_work_give(table_bytes(g));
+		free(j);
+	}
 }
 
 /*
@@ -103,13 +194,13 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 
 	if (!added_room(g))
 		return GS_NOMEM;
-	status = gsd_segment_of_chunk(j->t->place, g->steps->types, j->ncolumns, slot, slot_bytes, &s);
+	status = gsd_segment_of_chunk(gsd_place_scratch(j->t->place), g->steps->types, j->ncolumns, slot, slot_bytes, &s);
 	if (status != GS_OK)
 		return status == GS_INVALID ? GS_PROTOCOL : status;
 	*rows = s->rows;
 	if (s->rows == 0)
 	{
-		gsd_segment_free(j->t->place, s);
+		gsd_segment_free(gsd_place_scratch(j->t->place), s);
 		return GS_OK;
 	}
 	g->rows += s->rows;
@@ -118,10 +209,11 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 	return GS_OK;
 }
 
-/* A grouping, and the segments that were joined last. */
+/* A grouping, one of its tables, and the segments that were joined last. */
 typedef struct joining
 {
 	grouping *g;
+	const page_job *table;
 	const segment *known[KNOWN];
 } joining;
 
@@ -136,20 +228,20 @@ join_run(void *arg, const page_run *run)
 
 	join->g->rows += run->rows;
 	if (*known != run->of)
-		join_segment(join->g, run->of, join->g->pages->columns);
+		join_segment(join->g, run->of, join->table->columns);
 	*known = run->of;
 	return GS_OK;
 }
 
 /*
- * Adds the ranges and the rows of the mask's pages.
+ * Adds the ranges and the rows of the pages of a table's mask.
  */
 static gs_status
-join_pages(grouping *g)
+join_pages(grouping *g, const page_job *table)
 {
-	joining join = {.g = g};
+	joining join = {.g = g, .table = table};
 
-	return gsd_pages_runs(g->pages, 0, ((uint64_t) g->pages->blocks + 63) / 64, join_run, &join);
+	return gsd_pages_runs(table, 0, ((uint64_t) table->blocks + 63) / 64, join_run, &join);
 }
 
 /*
@@ -229,7 +321,8 @@ group_in_turn(page_job *j)
 	grouping *g = j->arg;
 	uint32_t workers = j->t->place->dev != NULL ? 1 : j->c->turn.threads;
 
-	GS_TRY(join_pages(g));
+	for (const page_job *table = j; table != NULL; table = table->further)
+		GS_TRY(join_pages(g, table));
 	GS_TRY(open_engine(g));
 	GS_TRY(gs_groups_open(g->engine, g->steps, g->ranges, g->rows, workers, &g->groups));
 	GS_TRY(gsd_pages_run(j));
@@ -256,7 +349,7 @@ gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n)
 }
 
 void
-gsd_grouping_free(grouping *g)
+gsd_grouping_free(grouping *g, bool answered)
 {
 	page_job *j = g->pages;
 
@@ -265,9 +358,7 @@ gsd_grouping_free(grouping *g)
 	if (g->reserved > 0)
 		gsd_device_reserve_less(j->t->place->dev, g->reserved);
 	for (uint32_t i = 0; i < j->nadded; i++)
-		gsd_segment_free(j->t->place, j->added[i]);
+		gsd_segment_free(gsd_place_scratch(j->t->place), j->added[i]);
 	free(j->added);
-	if (g->mask != NULL)
-		gsd_work_give(gsd_mask_bytes(j->blocks));
-	free(g->mask);
+	free_tables(g, answered);
 }

@@ -236,6 +236,7 @@ sub grouped_query
 	$order = (@list && chance(0.7) ? "$list[0] " . one_of('', 'DESC', 'DESC NULLS LAST', 'NULLS FIRST') . ', ' : '')
 		. $keys
 		if chance(0.4);
+	return "SELECT DISTINCT $keys FROM $table $where ORDER BY $order $limit" if !@list && $having eq '' && chance(0.5);
 	return 'SELECT ' . join(', ', $keys, map { "$list[$_] AS a$_" } 0 .. $#list)
 		. " FROM $table $where GROUP BY $keys $having ORDER BY $order $limit";
 }

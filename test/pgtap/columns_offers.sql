@@ -36,48 +36,7 @@ VACUUM ANALYZE apart;
 SELECT gpusort_columns_add('t', '{id,shop,price,f4,f8,d,ts,tz,ok}'), gpusort_columns_add('m'), gpusort_columns_add('p'), gpusort_columns_add('parent'),
 	gpusort_columns_add('apart2');
 
-CREATE FUNCTION plan_of(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	result text := '';
-BEGIN
-	PERFORM set_config('gpusort.columns', setting, true);
-	FOR line IN EXECUTE query LOOP
-		result := result || line || E'\n';
-	END LOOP;
-	RETURN result;
-END $$;
--- a query's rows, and its plan
-CREATE FUNCTION rows_of(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	result text;
-BEGIN
-	PERFORM settled(query) WHERE setting = 'force';
-	PERFORM set_config('gpusort.columns', setting, true);
-	EXECUTE 'SELECT string_agg(q::text, '' '' ORDER BY q::text) FROM (' || query || ') AS q' INTO result;
-	RETURN result;
-END $$;
--- waits until the keeper holds again what it let go of
-CREATE FUNCTION settled(query text) RETURNS bool LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM set_config('gpusort.columns', 'force', true);
-	FOR i IN 1 .. 400 LOOP
-		BEGIN
-			EXECUTE query;
-			RETURN true;
-		EXCEPTION WHEN object_not_in_prerequisite_state THEN
-			PERFORM pg_sleep(0.05);
-		END;
-	END LOOP;
-	RETURN false;
-END $$;
-CREATE FUNCTION answered(query text) RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT is(rows_of(query, 'force'), rows_of(query, 'off'), query) UNION ALL
-	SELECT matches(plan_of('EXPLAIN ' || query, 'force'), 'GpuColumns', 'from columns: ' || query)
-$$;
-CREATE FUNCTION left_alone(query text) RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT doesnt_match(plan_of('EXPLAIN ' || query, 'force'), 'GpuColumns', 'not from columns: ' || query)
-$$;
+\ir columns_queries.psql
 
 -- chosen by cost alone
 SELECT matches(plan_of('EXPLAIN SELECT sum(price) FROM t', 'on'), 'GpuColumns', 'a whole table');

@@ -171,6 +171,73 @@ test_added(peer *p, uint64_t version)
 	tap_ok(hear_groups(p, &h) == GS_OK && h.good && h.groups == 100 && h.added == 100, "groups of rows alone");
 }
 
+/* Asks for the groups of pages, of which those from one on are said to be another table's. */
+static void
+say_tables(peer *p, uint64_t version, uint32_t from, const gsd_asked *asked, uint32_t column, uint32_t further)
+{
+	char *at = (char *) slot_chunk(p, 2);
+	uint64_t *mask = (uint64_t *) (at + gsd_asked_bytes(2));
+	const uint32_t columns[2] = {0, column};
+	steps_list l;
+
+	memset(at, 0, SLOT_BYTES);
+	memcpy(at, asked, sizeof(*asked));
+	memcpy(at + sizeof(*asked), columns, sizeof(columns));
+	for (uint32_t b = from; b < BLOCKS; b++)
+		mask[b / 64] |= (uint64_t) 1 << b % 64;
+	make_steps(&l);
+	say_further_ask(p, version, FIRST_BLOCK, from, &l, false, further);
+}
+
+/* Groups of the rows of several tables, and what is wrong about them. */
+static void
+test_tables(peer *p, uint64_t version)
+{
+	const gsd_asked right = {.table = TABLE, .version = version, .blocks = BLOCKS};
+	heard h;
+
+	for (uint32_t from = FIRST_BLOCK; from <= BLOCKS; from += SEGMENT_PAGES / 4)
+	{
+		say_tables(p, version, from, &right, 1, 1);
+		say_count(p, GSD_FINISH, 0);
+		tap_ok(hear_groups(p, &h) == GS_OK && h.good && h.nulls == 1 && h.pages == SEGMENT_PAGES * PAGE_ROWS * 4 / 5,
+			   "groups of two tables' rows, the second from page %u on", from);
+	}
+	for (int lie = 0; lie < 7; lie++)
+	{
+		static const gs_status wrong[] = {GS_INVALID, GS_INVALID, GS_PROTOCOL, GS_PROTOCOL, GS_PROTOCOL, GS_INVALID,
+										  GS_PROTOCOL};
+		gsd_asked asked = right;
+
+		switch (lie)
+		{
+			case 0: asked.table += 1000; break;
+			case 1: asked.version += 1000; break;
+			case 2: asked.blocks = UINT32_MAX; break;
+			case 3: asked.zero = 1; break;
+			case 4: asked.table = 0; break;
+		}
+		say_tables(p, version, FIRST_BLOCK + 5, &asked, lie == 5 ? 0 : 1, lie == 6 ? 1000000 : 1);
+		say_count(p, GSD_FINISH, 0);
+		tap_ok(hear_groups(p, &h) == wrong[lie], "a further table that is wrong: lie %d", lie);
+		tap_ok(groups_well(p, version, 3), "and the next question is answered");
+	}
+}
+
+/* A list that adds up as rows come has no further tables. */
+static void
+test_plain_tables(peer *p, uint64_t version)
+{
+	steps_list l;
+
+	list_begin(&l, types, 2);
+	list_group(&l, 1);
+	list_aggregate(&l, GS_COUNT, NULL, 0);
+	say_further_ask(p, version, FIRST_BLOCK, BLOCKS, &l, false, 1);
+	say_count(p, GSD_FINISH, 0);
+	tap_ok(answered(p) == GS_PROTOCOL, "a sum over several tables");
+}
+
 /* Aggregates of all values, without keys, and the first of many groups. */
 static void
 test_lists(peer *p, uint64_t version)
@@ -367,6 +434,8 @@ test_groups(uint64_t version)
 	tap_ok(enter_as(&session, DATABASE, 41), "a session asks for groups");
 	test_pages(&session, version);
 	test_added(&session, version);
+	test_tables(&session, version);
+	test_plain_tables(&session, version);
 	test_lists(&session, version);
 	test_refused(&session, version);
 	test_broken(version);

@@ -39,7 +39,11 @@ my $query = 'SELECT count(*), sum(id), min(n), max(n), avg(a), sum(a * n) FROM t
 my @queries = ($query, 'SELECT count(*), count(a), min(a), max(id) FROM t', 'SELECT sum(n) FROM t WHERE n'
 	. ' BETWEEN 5 AND 500',
 	'SELECT x, (SELECT count(*) FROM t WHERE a < x) FROM generate_series(0, 900, 300) x', 'SELECT max(f),'
-		. ' sum(id) FROM p');
+		. ' sum(id) FROM p', 'SELECT a, count(*), sum(n) FROM t GROUP BY a ORDER BY a',
+	'SELECT id, n FROM t GROUP BY id, n ORDER BY n DESC, id LIMIT 9',
+	'SELECT count(*), sum(c), sum(id) FROM (SELECT id, count(*) c FROM t GROUP BY id) x',
+	'SELECT count(DISTINCT id), mode() WITHIN GROUP (ORDER BY f) FROM p',
+	'SELECT DISTINCT a FROM t ORDER BY a LIMIT 30');
 
 comparison_functions($node);
 $node->safe_psql('postgres', <<'SQL');
