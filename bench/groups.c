@@ -287,8 +287,9 @@ run(const char *name)
 
 		check(gs_groups_open(engine, &list.head, ranges, rows, 1, &groups), name);
 		check(gs_groups_rows(groups, 0, engine, &source), name);
-		for (uint32_t p = 0, parts = gs_groups_parts(groups); p < parts; p++)
-			check(gs_groups_part(groups, 0, engine, p), name);
+		for (uint32_t parts; (parts = gs_groups_parts(groups)) > 0;)
+			for (uint32_t p = 0; p < parts; p++)
+				check(gs_groups_part(groups, 0, engine, p), name);
 		check(gs_groups_end(groups, engine, 0, &nresult), name);
 		result = realloc(result, nresult * gs_steps_result_bytes(&list.head) + 1);
 		check(gs_groups_read(groups, engine, 0, nresult, result), name);

@@ -4,8 +4,9 @@
  *
  *   open                        by one thread
  *   rows, as often as needed    workers at once, each with its own number
- *   parts                       by one thread, when all rows have come
- *   part, for each part once    workers at once
+ *   parts                       by one thread, when all rows have come, and again when all parts are done, until it
+ *                               returns 0
+ *   part, for each part once    workers at once; rows' columns are read again
  *   end, read, close            by one thread
  *
  * On a device there is one worker, whose engine is the device's, and rows comes once.  Memory is the hosts' of the
@@ -44,7 +45,7 @@ gs_status gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_rang
 /* Adds rows.  GS_INVALID: a value outside its range. */
 gs_status gs_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
 
-/* Returns how many parts there are to do; 0 is possible. */
+/* Returns how many parts there are to do before it is called again; 0: none are left. */
 uint32_t gs_groups_parts(gs_groups *groups);
 gs_status gs_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
 

@@ -64,8 +64,9 @@ carry_out_groups(const steps_list *l, const gs_held_rows *rows)
 	if (status != GS_OK)
 		return status;
 	status = gs_groups_rows(groups, 0, engine, rows);
-	for (uint32_t p = 0, n = status == GS_OK ? gs_groups_parts(groups) : 0; p < n && status == GS_OK; p++)
-		status = gs_groups_part(groups, 0, engine, p);
+	for (uint32_t parts; status == GS_OK && (parts = gs_groups_parts(groups)) > 0;)
+		for (uint32_t p = 0; p < parts && status == GS_OK; p++)
+			status = gs_groups_part(groups, 0, engine, p);
 	if (status == GS_OK)
 		status = gs_groups_end(groups, engine, 0, &n);
 	gs_groups_close(groups, engine);
