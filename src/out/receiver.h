@@ -1,0 +1,22 @@
+/*
+ * receiver.h: a receiver of rows that stands before the server's, for the time of one ExecutorRun.
+ */
+#ifndef GPUSORT_RECEIVER_H
+#define GPUSORT_RECEIVER_H
+
+#include "executor/execdesc.h"
+
+#include "format.h"
+
+typedef struct OutReceiver OutReceiver;
+
+/*
+ * Puts a receiver before a query's, which is printtup's or (copy) COPY's.  Formats are the portal's.  In the current
+ * memory context.
+ */
+extern OutReceiver *receiver_open(QueryDesc *query, const int16 *formats, const CopyOptions *copy);
+
+/* Puts the server's receiver back. */
+extern void receiver_close(OutReceiver *receiver, QueryDesc *query);
+
+#endif
