@@ -138,6 +138,17 @@ exec_node(CustomScanState *css)
 					  css->ss.ps.ps_ResultTupleSlot);
 }
 
+/* The next row as it lies in memory. */
+static MinimalTuple
+next_row(CustomScanState *css)
+{
+	SortNode   *node = (SortNode *) css;
+
+	if (unlikely(node->sorter == NULL))
+		sortnode_load(node, sortnode_read_all);
+	return sorter_next(node->sorter);
+}
+
 void
 sortnode_end(CustomScanState *css)
 {
@@ -222,5 +233,6 @@ const OurNode gpusort_node = {
 	},
 	.state_bytes = sizeof(SortNode),
 	.sorts = true,
+	.next_row = next_row,
 	.limit = sortnode_limit,
 };

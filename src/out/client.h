@@ -6,25 +6,28 @@
 
 #include "message.h"
 
-/* Hands the buffer's only message to the server, which sends it when its own buffer is full. */
+/* Hands a buffer's only message to the server, which sends it when its own buffer is full. */
 extern void client_put_one(OutBuffer *buffer);
 
 /*
- * Holds messages back, to send many at a time.  Until client_release, whatever else the server writes to the client
- * sends those of the buffer first.  client_release sends what is left, and may be called after an error.
+ * Holds back the messages that are appended to a buffer, to send many at a time.  Until client_release, whatever else
+ * is written to the client comes behind those that have been appended.  client_release hands what is left to the
+ * server, also after an error.
  */
 extern void client_hold(OutBuffer *buffer);
 extern void client_release(void);
 
-/* Sends what is held if that is enough, or has waited long enough.  A message must have been appended. */
-extern void client_send_some(void);
+/* Looks whether to send what is held; true: it was sent. */
+extern bool client_look(void);
 
-/* Empties a buffer that has been sent. */
-static inline void
-buffer_empty_if_sent(OutBuffer *buffer)
+/* Bytes from one look to the next: as many as the server's buffer holds, so that no row comes later by size. */
+#define LOOK_BYTES 8192
+
+/* Calls client_look after a message has been appended, if that fills the next LOOK_BYTES. */
+static inline bool
+client_appended(OutBuffer *buffer)
 {
-	if (buffer->sent == buffer->len)
-		buffer->sent = buffer->len = 0;
+	return unlikely(buffer->len >= buffer->look) && client_look();
 }
 
 #endif

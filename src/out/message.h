@@ -20,6 +20,7 @@ typedef struct OutBuffer
 	Size		sent;			/* bytes that have been sent */
 	Size		len;			/* end of the last whole message; a row in the making lies behind it */
 	Size		size;
+	Size		look;			/* the length from which to look whether to send, if messages are held back */
 } OutBuffer;
 
 /* A message: its type, its length without the type, and the body. */

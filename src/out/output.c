@@ -17,6 +17,7 @@
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
+#include "direct.h"
 #include "output.h"
 #include "receiver.h"
 
@@ -43,6 +44,23 @@ run_next(EXECUTOR_RUN_PARAMETERS)
 		prev_run(EXECUTOR_RUN_ARGUMENTS);
 	else
 		standard_ExecutorRun(EXECUTOR_RUN_ARGUMENTS);
+}
+
+/* Runs a query whose top node sends its rows itself. */
+static void
+run_directly(EXECUTOR_RUN_PARAMETERS)
+{
+	PG_TRY();
+	{
+		run_next(EXECUTOR_RUN_ARGUMENTS);
+	}
+	PG_CATCH();
+	{
+		direct_end(query);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	direct_end(query);
 }
 
 /* Does a query's result go to the client, as one that can be written here? */
@@ -77,7 +95,10 @@ run_query(EXECUTOR_RUN_PARAMETERS)
 		return;
 	}
 	receiver = receiver_open(query, copies ? NULL : ActivePortal->formats, copies ? copy_options : NULL);
-	run_next(EXECUTOR_RUN_ARGUMENTS);
+	if (count == 0 && ScanDirectionIsForward(direction) && direct_begin(query, receiver))
+		run_directly(EXECUTOR_RUN_ARGUMENTS);
+	else
+		run_next(EXECUTOR_RUN_ARGUMENTS);
 	receiver_close(receiver, query);
 }
 

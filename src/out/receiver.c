@@ -141,6 +141,15 @@ receive_by_server(OutReceiver *receiver, TupleTableSlot *slot)
 	return result;
 }
 
+/* Reports what COPY has sent. */
+static void
+report_progress(const OutReceiver *receiver)
+{
+	pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, (int64) receiver->bytes);
+	pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED,
+								 (int64) ((const CopyReceiver *) receiver->server)->processed);
+}
+
 /* receiveSlot of a COPY. */
 static bool
 receive_line(TupleTableSlot *slot, DestReceiver *self)
@@ -153,9 +162,51 @@ receive_line(TupleTableSlot *slot, DestReceiver *self)
 		return receive_by_server(receiver, slot);
 	receiver->bytes += receiver->buffer.len - MESSAGE_HEADER;
 	client_put_one(&receiver->buffer);
-	pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, (int64) receiver->bytes);
-	pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, (int64) ++copy->processed);
+	copy->processed++;
+	report_progress(receiver);
 	return true;
+}
+
+bool
+receiver_hold(OutReceiver *receiver, TupleDesc desc)
+{
+	if (!format_is_open(receiver, desc))
+		return false;
+	client_hold(&receiver->buffer);
+	return true;
+}
+
+/* Counts a message of COPY, the last one of the buffer. */
+static inline void
+count_line(OutReceiver *receiver, Size bytes)
+{
+	receiver->bytes += bytes - MESSAGE_HEADER;
+	((CopyReceiver *) receiver->server)->processed++;
+}
+
+bool
+receiver_take(OutReceiver *receiver, HeapTupleHeader row)
+{
+	Size		before = receiver->buffer.len;
+
+	if (receiver->copy && unlikely(((CopyReceiver *) receiver->server)->processed == 0 || receiver->left))
+		return false;
+	if (unlikely(!out_tuple(receiver->format, row)))
+		return false;
+	if (receiver->copy)
+		count_line(receiver, receiver->buffer.len - before);
+	if (client_appended(&receiver->buffer) && receiver->copy)
+		report_progress(receiver);
+	return true;
+}
+
+void
+receiver_leave(OutReceiver *receiver, TupleTableSlot *slot)
+{
+	if (receiver->copy)
+		(void) receive_by_server(receiver, slot);
+	else
+		(void) receiver->server->receiveSlot(slot, receiver->server);
 }
 
 OutReceiver *

@@ -16,6 +16,16 @@ typedef struct OutReceiver OutReceiver;
  */
 extern OutReceiver *receiver_open(QueryDesc *query, const int16 *formats, const CopyOptions *copy);
 
+/*
+ * For rows as tuples, which have a descriptor's columns first: holds messages back, as client.h has it.  False: the server
+ * has to write the rows.
+ */
+extern bool receiver_hold(OutReceiver *receiver, TupleDesc desc);
+
+/* Takes such a row; false: it is left to the server, which receiver_leave gives it to in a slot. */
+extern bool receiver_take(OutReceiver *receiver, HeapTupleHeader row);
+extern void receiver_leave(OutReceiver *receiver, TupleTableSlot *slot);
+
 /* Puts the server's receiver back. */
 extern void receiver_close(OutReceiver *receiver, QueryDesc *query);
 

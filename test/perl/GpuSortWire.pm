@@ -16,12 +16,12 @@ sub text { return $_[0] . "\0" }
 # A message: its type ('' at the start of a connection) and its body
 sub message { return $_[0] . pack('N', length($_[1]) + 4) . $_[1] }
 
-# Connects to a node; the rest are parameters of the start.
+# Connects to a socket; the rest are parameters of the start.
 sub new
 {
-	my ($class, $node, %parameters) = @_;
-	my $socket = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port) or croak "no connection: $!";
-	my $self = bless { socket => $socket, bytes => '' }, $class;
+	my ($class, $path, %parameters) = @_;
+	my $socket = IO::Socket::UNIX->new(Peer => $path) or croak "no connection: $!";
+	my $self = bless { path => $path, socket => $socket, bytes => '' }, $class;
 	my %all = (user => $ENV{PGUSER} // scalar(getpwuid($>)), database => 'postgres', %parameters);
 
 	$self->send(message('', pack('N', 196608) . join('', map { text($_) } %all) . "\0"));
@@ -92,6 +92,22 @@ sub simple
 	return $bytes;
 }
 
+# Runs a statement and throws away what comes: as little work as a client can have.  Returns the number of bytes.
+sub discard
+{
+	my ($self, $sql) = @_;
+	my ($bytes, $part) = (0, '');
+
+	$self->send(message('Q', text($sql)));
+	do
+	{
+		my $read = sysread($self->{socket}, $part, 1 << 18) || croak 'the connection ended';
+		croak "an error: $part" if $bytes == 0 && $part =~ /^E/;
+		$bytes += $read;
+	} until (substr($part, -6) =~ /^Z\x00\x00\x00\x05[IT]$/);
+	return $bytes;
+}
+
 # The same by the extended protocol: result formats, and a limit of rows for each Execute
 sub extended
 {
@@ -129,8 +145,8 @@ sub messages_of
 # Cancels what another connection runs.
 sub cancel
 {
-	my ($self, $node) = @_;
-	my $socket = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port) or croak "no connection: $!";
+	my ($self) = @_;
+	my $socket = IO::Socket::UNIX->new(Peer => $self->{path}) or croak "no connection: $!";
 	syswrite($socket, message('', pack('NNN', 80877102, $self->{pid}, $self->{secret})));
 	sysread($socket, my $nothing, 1);
 	return;

@@ -22,6 +22,7 @@ $node->safe_psql(
 	slurp_file(dirname(__FILE__) . '/../output/tables.sql'),
 	extra_params => [ '-v', "library=$library" ]);
 
+my $socket = $node->host . '/.s.PGSQL.' . $node->port;
 my %sessions;
 my ($different, $compared, $bytes) = (0, 0, 0);
 
@@ -29,7 +30,7 @@ my ($different, $compared, $bytes) = (0, 0, 0);
 sub session
 {
 	my ($mode) = @_;
-	return $sessions{$mode} //= GpuSortWire->new($node, options => "-c gpusort.output=$mode");
+	return $sessions{$mode} //= GpuSortWire->new($socket, options => "-c gpusort.output=$mode");
 }
 
 # Compares what both sessions get: a function of the session, under settings.
