@@ -73,29 +73,34 @@ sub cost
 	return used() - $before;
 }
 
-run("SELECT setseed(0.5)",
-	"CREATE TABLE orders AS SELECT i::int8 key, (random() * 150000)::int customer, (ARRAY['O','F','P'])[1 + i % 3]::char(1) "
-	  . "status, round((random() * 500000)::numeric, 2)::numeric(15,2) total, date '1992-01-01' + (random() * 2400)::int AS day, "
-	  . "(ARRAY['1-URGENT','2-HIGH','3-MEDIUM','5-LOW'])[1 + i % 4]::char(15) priority, ('Clerk#' || lpad((i % 1000)::text, 9,"
-	  . " '0'))::char(15) clerk, 0 ship, left(md5(i::text) || ' ' || md5((i + 1)::text), 20 + i % 40)::varchar(79) comment "
-	  . "FROM generate_series(1, $rows) i",
-	"CREATE TABLE ints AS SELECT hashint4(i) a, i b, i % 1000 c FROM generate_series(1, $rows) i",
-	"CREATE TABLE numerics AS SELECT i::numeric n1, round((random() * 50)::numeric, 2) n2, round((random() * "
-	  . "100000)::numeric, 2) n3, round(random()::numeric, 2) n4, round(random()::numeric * 1000, 4) n5 "
-	  . "FROM generate_series(1, $rows) i",
-	"CREATE TABLE stamps AS SELECT i id, timestamptz '2020-01-01' + random() * interval '5 years' created, timestamp "
-	  . "'2020-01-01' + random() * interval '5 years' updated FROM generate_series(1, $rows) i",
-	"CREATE TABLE floats AS SELECT i id, random() * 1e6 x, (i % 10007) / 100.0::float8 y, random()::float4 z "
-	  . "FROM generate_series(1, $rows) i",
-	"CREATE TABLE uuids AS SELECT md5(i::text)::uuid id, md5((i * 7)::text)::uuid ref, i n FROM generate_series(1, $rows) i",
-	"CREATE TABLE wide AS SELECT hashint8extended(key, 1) c1, customer c2, status c3, total c4, day c5, priority c6, clerk c7,"
-	  . " ship c8, comment c9, customer * 2 c10, total / 10 c11, day + 10 c12, day + 20 c13, status c14, key c15, 'N'::char(1) "
-	  . 'c16 FROM orders',
-	"CREATE TABLE others AS SELECT decode(md5(key::text), 'hex') b, jsonb_build_object('k', key, 'c', clerk) j FROM orders",
-	'VACUUM ANALYZE');
+run(<<"SQL", "CREATE TABLE ints AS SELECT hashint4(i) a, i b, i % 1000 c FROM generate_series(1, $rows) i", <<"SQL2");
+SELECT setseed(0.5);
+CREATE TABLE orders AS SELECT i::int8 key, (random() * 150000)::int customer,
+	(ARRAY['O', 'F', 'P'])[1 + i % 3]::char(1) status, round((random() * 500000)::numeric, 2)::numeric(15, 2) total,
+	date '1992-01-01' + (random() * 2400)::int AS day,
+	(ARRAY['1-URGENT', '2-HIGH', '3-MEDIUM', '5-LOW'])[1 + i % 4]::char(15) priority,
+	('Clerk#' || lpad((i % 1000)::text, 9, '0'))::char(15) clerk, 0 ship,
+	left(md5(i::text) || ' ' || md5((i + 1)::text), 20 + i % 40)::varchar(79) comment
+FROM generate_series(1, $rows) i;
+SQL
+CREATE TABLE numerics AS SELECT i::numeric n1, round((random() * 50)::numeric, 2) n2,
+	round((random() * 100000)::numeric, 2) n3, round(random()::numeric, 2) n4, round(random()::numeric * 1000, 4) n5
+FROM generate_series(1, $rows) i;
+CREATE TABLE stamps AS SELECT i id, timestamptz '2020-01-01' + random() * interval '5 years' created,
+	timestamp '2020-01-01' + random() * interval '5 years' updated FROM generate_series(1, $rows) i;
+CREATE TABLE floats AS SELECT i id, random() * 1e6 x, (i % 10007) / 100.0::float8 y, random()::float4 z
+FROM generate_series(1, $rows) i;
+CREATE TABLE uuids AS SELECT md5(i::text)::uuid id, md5((i * 7)::text)::uuid ref, i n FROM generate_series(1, $rows) i;
+CREATE TABLE wide AS SELECT hashint8extended(key, 1) c1, customer c2, status c3, total c4, day c5, priority c6,
+	clerk c7, ship c8, comment c9, customer * 2 c10, total / 10 c11, day + 10 c12, day + 20 c13, status c14, key c15,
+	'N'::char(1) c16
+FROM orders;
+CREATE TABLE others AS SELECT decode(md5(key::text), 'hex') b, jsonb_build_object('k', key, 'c', clerk) j FROM orders;
+SQL2
+run('VACUUM ANALYZE');
 open my $load, '<', '/proc/loadavg' or die;
-printf "%d rows, processor time of the server, best of %d, ms; PostgreSQL %s, %s workers, load %s at the start; %s, commit "
-  . "%s\n%-20s %10s %10s %10s %8s %8s\n", $rows, $runs,
+printf "%d rows, processor time of the server, best of %d, ms; PostgreSQL %s, %s workers, load %s at the start; %s, "
+  . "commit %s\n%-20s %10s %10s %10s %8s %8s\n", $rows, $runs,
   ($session->simple('SHOW server_version') =~ /(\d+\.\d+)/), $ENV{WORKERS}, (split ' ', readline $load)[0],
   scalar(gmtime), $ENV{COMMIT} // '', '', 'PostgreSQL', 'sort', 'output', 'gain', 'over sort';
 my @gains;

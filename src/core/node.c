@@ -13,6 +13,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/nodes/limits.h"
+#include "src/out/output.h"
 #include "node.h"
 
 List *
@@ -206,6 +207,7 @@ sortnode_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	SortNode   *node = (SortNode *) css;
 
 	explain_sort(css, &node->columns, node->sorter, &node->before, ancestors, es);
+	explain_output(css, es);
 }
 
 void

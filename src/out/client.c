@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "portability/instr_time.h"
 #include "port/pg_bswap.h"
 
@@ -28,6 +29,8 @@ static OutBuffer *held;			/* NULL: nothing is held back */
 static bool sending;			/* held is being sent */
 static instr_time sent_at;		/* 0: nothing has been sent yet */
 static const PQcommMethods *server; /* the methods that were there before; kept for whoever still calls the ones here */
+
+static const PQcommMethods *socket_methods; /* the server's own */
 
 static int	put_held(void);
 
@@ -98,6 +101,37 @@ put_message(const PQcommMethods *methods, const char *message)
 	return message + 1 + length;
 }
 
+/* The connection is lost: as the server does, says so in the log only, and ends the session where that is safe. */
+static void
+lose_connection(void)
+{
+	ereport(COMMERROR, (errcode_for_socket_access(), errmsg("could not send data to client: %m")));
+	ClientConnectionLost = 1;
+	InterruptPending = 1;
+}
+
+/* Writes all that is held to the socket, behind what the server has in its buffer. */
+static void
+write_held(void)
+{
+	char	   *from = held->data + held->sent;
+
+	if (server->flush() != 0)
+		return;
+	while (from < held->data + held->len)
+	{
+		ssize_t		sent = secure_write(MyProcPort, from, held->data + held->len - from);
+
+		if (sent > 0)
+			from += sent;
+		else if (errno != EINTR)
+		{
+			lose_connection();
+			return;
+		}
+	}
+}
+
 /* Hands all whole messages that are held to the server.  A row in the making, behind them, stays where it is. */
 static int
 put_held(void)
@@ -107,8 +141,11 @@ put_held(void)
 	if (held == NULL || sending)
 		return 0;
 	sending = true;
-	for (message = held->data + held->sent; message < held->data + held->len;)
-		message = put_message(server, message);
+	if (held->len - held->sent >= LOOK_BYTES && server == socket_methods)
+		write_held();
+	else
+		for (message = held->data + held->sent; message < held->data + held->len;)
+			message = put_message(server, message);
 	held->sent = held->len;
 	sending = false;
 	return 0;
@@ -119,6 +156,12 @@ client_put_one(OutBuffer *buffer)
 {
 	(void) put_message(PqCommMethods, buffer->data);
 	buffer->len = 0;
+}
+
+void
+client_init(void)
+{
+	socket_methods = PqCommMethods;
 }
 
 void

@@ -6,6 +6,9 @@
 
 #include "message.h"
 
+/* In _PG_init: notes how the server itself sends. */
+extern void client_init(void);
+
 /* Hands a buffer's only message to the server, which sends it when its own buffer is full. */
 extern void client_put_one(OutBuffer *buffer);
 

@@ -112,7 +112,7 @@ typedef struct RowSource
 	const bool *nulls;
 	const char *data;			/* of the tuple */
 	Size		at;				/* where its next column begins, but for alignment */
-	const bits8 *bitmap;		/* NULL: no column is NULL */
+	const uint8 *bitmap;		/* NULL: no column is NULL */
 } RowSource;
 
 /* Returns a tuple's next column, at an offset that need not be aligned.  A varlena with a short header is not. */

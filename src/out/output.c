@@ -7,19 +7,25 @@
 #include "postgres.h"
 
 #include "commands/defrem.h"
+#include "commands/explain.h"
 #include "executor/executor.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/utility.h"
+#include "utils/lsyscache.h"
 #include "utils/portal.h"
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
+#include "src/nodes/our_node.h"
+#include "client.h"
 #include "direct.h"
 #include "output.h"
 #include "receiver.h"
+#include "values.h"
 
 /* Of ProcessUtility and its hook. */
 #define UTILITY_PARAMETERS \
@@ -187,6 +193,43 @@ process_utility(UTILITY_PARAMETERS)
 		process_with_options(NULL, UTILITY_ARGUMENTS);
 }
 
+/* The columns of a plan that are written here, in text, and all that it returns. */
+static int
+own_columns(const Plan *plan, int *all)
+{
+	int			own = 0;
+	ListCell   *lc;
+
+	*all = 0;
+	foreach(lc, plan->targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, lc);
+		Oid			function;
+		bool		varlena;
+
+		if (entry->resjunk)
+			continue;
+		getTypeOutputInfo(exprType((Node *) entry->expr), &function, &varlena);
+		own += value_kind(function) != NULL;
+		++*all;
+	}
+	return own;
+}
+
+void
+explain_output(CustomScanState *css, ExplainState *es)
+{
+	const Plan *plan = css->ss.ps.plan;
+	int			all;
+	int			own;
+
+	if (!es->verbose || !gpusort_output || !gpusort_enabled || es->pstmt->planTree != plan ||
+		our_node(plan)->next_row == NULL)
+		return;
+	own = own_columns(plan, &all);
+	ExplainPropertyText("Client Rows", psprintf("written from memory, %d of %d columns by gpusort", own, all), es);
+}
+
 void
 gpusort_output_init(void)
 {
@@ -194,6 +237,7 @@ gpusort_output_init(void)
 
 	printtup_receive = printtup->receiveSlot;
 	printtup->rDestroy(printtup);
+	client_init();
 	prev_run = ExecutorRun_hook;
 	ExecutorRun_hook = run_query;
 	prev_utility = ProcessUtility_hook;

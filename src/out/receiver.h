@@ -17,8 +17,8 @@ typedef struct OutReceiver OutReceiver;
 extern OutReceiver *receiver_open(QueryDesc *query, const int16 *formats, const CopyOptions *copy);
 
 /*
- * For rows as tuples, which have a descriptor's columns first: holds messages back, as client.h has it.  False: the server
- * has to write the rows.
+ * For rows as tuples, which have a descriptor's columns first: holds messages back, as client.h has it.  False: the
+ * server has to write the rows.
  */
 extern bool receiver_hold(OutReceiver *receiver, TupleDesc desc);
 

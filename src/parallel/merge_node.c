@@ -8,6 +8,7 @@
 #include "nodes/extensible.h"
 
 #include "src/core/node.h"
+#include "src/out/output.h"
 #include "block_merge.h"
 #include "merge_node.h"
 
@@ -145,6 +146,7 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 	/* report the rows of the Gather Merge below */
 	if (es->analyze)
 		ExplainPropertyInteger("Blocks", NULL, (int64) (node->merge ? blockmerge_stats(node->merge)->blocks : 0), es);
+	explain_output(css, es);
 }
 
 const CustomScanMethods gpumerge_scan_methods = {

@@ -11,7 +11,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(loud_out);
 
-/* Raises notices, changes a parameter that the client is told of, fails at 700. */
+/* Raises notices, changes a parameter that the client is told of, fails at 700, takes long from 2000 on. */
 Datum
 loud_out(PG_FUNCTION_ARGS)
 {
@@ -21,6 +21,8 @@ loud_out(PG_FUNCTION_ARGS)
 		ereport(NOTICE, (errmsg("value %d", i)));
 	if (i % 25 == 0)
 		SetConfigOption("application_name", psprintf("value %d", i), PGC_USERSET, PGC_S_SESSION);
+	if (i >= 2000)
+		pg_usleep(10000);
 	if (i == 700)
 		ereport(ERROR, (errmsg("value %d", i)));
 	PG_RETURN_CSTRING(psprintf("%d", i));

@@ -128,6 +128,15 @@ sub extended
 	return $bytes . $self->until_ready;
 }
 
+# Statements sent at once, by the extended protocol, without waiting for answers
+sub pipeline
+{
+	my ($self, @statements) = @_;
+	$self->send(join '', (map { message('P', text('') . text($_) . pack('n', 0)) . message('B', "\0" x 8)
+		  . message('D', 'P' . text('')) . message('E', text('') . pack('N', 0)) } @statements), message('S', ''));
+	return $self->until_ready;
+}
+
 # Messages as pairs of type and body.
 sub messages_of
 {

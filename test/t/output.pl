@@ -9,6 +9,7 @@ use GpuSortWire;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(time);
 
 my $node = start_node(
 	'output',
@@ -221,6 +222,17 @@ same_simple([], 'BEGIN', 'SELECT * FROM loud_values ORDER BY id', 'ROLLBACK', 'S
 	'ROLLBACK TO a', 'SELECT * FROM loud_values WHERE id < 600 ORDER BY id', 'COMMIT');
 done('notices and errors');
 
+# several statements in one message of the socket, and rows by the limit between others'
+same('a pipeline', [], sub {
+	my ($session) = @_;
+	$session->pipeline('SELECT * FROM loud_values WHERE id < 700 ORDER BY id', 'SELECT 1 / 0', 'SELECT 2');
+});
+same('a pipeline that fails in the middle of rows', [], sub {
+	my ($session) = @_;
+	$session->pipeline('SELECT id, t FROM loud_values ORDER BY id', 'SELECT * FROM loud_values ORDER BY id', 'SELECT 2');
+});
+done('pipelines');
+
 # large rows: some take more than is held back, some more than a message may have
 my $large = "repeat('x', CASE i WHEN 5 THEN 270000000 ELSE 10 END)";
 same_simple([], "SELECT i, $large, i / 3.0 FROM generate_series(1, 10) i");
@@ -228,6 +240,67 @@ same_simple([], "COPY (SELECT i, $large FROM generate_series(1, 10) i ORDER BY 1
 same_simple([], "SELECT repeat('x', 600000000), repeat('y', 600000000)", 'SELECT 1');
 same_simple([], "SELECT i, repeat('x', i * 20000) t FROM generate_series(1, 50) i ORDER BY 1");
 done('large rows');
+
+# the types of messages, as one word
+sub types_of { return join '', map { $_->[0] } messages_of($_[0]) }
+
+# a query is cancelled in the middle of its rows: whole rows come, then the error, and the session goes on
+$node->safe_psql('postgres', "CREATE TABLE many AS SELECT i, repeat('x', 50) t FROM generate_series(1, 300000) i");
+for my $sql ('SELECT * FROM many ORDER BY i DESC', 'COPY (SELECT * FROM many ORDER BY i DESC) TO STDOUT',
+	'SELECT * FROM many')
+{
+	my $session = session('on');
+	$session->simple('RESET ALL');
+	$session->send(GpuSortWire::message('Q', "$sql\0"));
+	my $start = $session->next_message . $session->next_message;
+	# the server waits until its messages are read
+	$node->poll_query_until('postgres', "SELECT wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = "
+		. $session->pid);
+	$session->cancel;
+	my $rest = types_of($start . $session->until_ready);
+	like($rest, qr/^[TH][Dd]+EZ$/, "$sql: cancelled");
+	cmp_ok(length $rest, '<', 300000, 'before its end');
+	is(types_of($session->simple('SELECT 1')), 'TDCZ', 'the session goes on');
+}
+
+# a statement that takes too long
+same_simple(['statement_timeout = 300'], "SELECT i, CASE WHEN i = 5 THEN pg_sleep(5) END FROM generate_series(1, 10) i");
+done('timeout');
+
+# the client goes away: the server notices, says so in its log, and ends the session
+{
+	my $session = GpuSortWire->new($socket);
+	my $pid = $session->pid;
+	$session->send(GpuSortWire::message('Q', "SELECT * FROM many ORDER BY i DESC\0"));
+	$session->next_message;
+	my $offset = -s $node->logfile;
+	$session->{socket}->close;
+	ok($node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)"),
+		'a session without a client ends');
+	my $log = slurp_file($node->logfile, $offset);
+	like($log, qr/LOG:  could not send data to client: Broken pipe/, 'why is in the log');
+	like($log, qr/FATAL:  connection to client lost/, 'as PostgreSQL has it');
+}
+
+# rows that take long to write come as soon as PostgreSQL's: with eight kilobytes
+$node->safe_psql('postgres', "CREATE TABLE slow AS SELECT i id, repeat('x', 1000) t, (2000 + i)::loud v FROM "
+	. 'generate_series(1, 60) i');
+for my $mode ('off', 'on')
+{
+	my $session = session($mode);
+	my $start = time;
+	$session->send(GpuSortWire::message('Q', "SELECT * FROM slow ORDER BY id\0"));
+	$session->until_message('D');
+	my $first = time - $start;
+	$session->until_ready;
+	cmp_ok($first, '<', (time - $start) / 2, "output $mode: the first rows of a slow query come early");
+}
+
+# EXPLAIN says so
+like(plan_of($node, 'SELECT * FROM texts ORDER BY id', 'VERBOSE, COSTS OFF'),
+	qr/Client Rows: written from memory, 6 of 11 columns by gpusort/, 'EXPLAIN (VERBOSE)');
+unlike(plan_of($node, 'SELECT * FROM texts ORDER BY id LIMIT 10', 'VERBOSE, COSTS OFF'), qr/Client Rows/,
+	'not of a node below another');
 
 $_->{socket}->close for values %sessions;
 $node->stop;
