@@ -77,10 +77,9 @@ open_lines(OutFormat *format, const CopyOptions *copy)
 OutFormat *
 out_open(TupleDesc desc, const int16 *formats, const CopyOptions *copy, OutBuffer *buffer)
 {
-	OutFormat  *format = palloc0(sizeof(OutFormat));
+	OutFormat  *format = palloc0(offsetof(OutFormat, columns) + sizeof(OutColumn) * (Size) desc->natts);
 
 	format->ncolumns = desc->natts;
-	format->columns = palloc0(sizeof(OutColumn) * Max(1, desc->natts));
 	format->buffer = buffer;
 	format->cxt = CurrentMemoryContext;
 	format->bound = MESSAGE_HEADER + sizeof(uint16) + SLACK;
@@ -101,7 +100,6 @@ out_close(OutFormat *format)
 {
 	if (format->scratch)
 		MemoryContextDelete(format->scratch);
-	pfree(format->columns);
 	pfree(format);
 }
 

@@ -57,7 +57,6 @@ struct OutFormat
 {
 	OutMessage	message;
 	int			ncolumns;
-	OutColumn  *columns;
 	OutBuffer  *buffer;
 	Size		bound;			/* bytes that all columns of limited length take, and what is written around values */
 	int			encoding;		/* strings become */
@@ -69,6 +68,7 @@ struct OutFormat
 	bool		dirty;			/* scratch is in use */
 	MemoryContext cxt;			/* of the format */
 	MemoryContext scratch;		/* for one row; NULL until needed */
+	OutColumn	columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /* Makes room for bytes and format->bound behind "to", which it returns in the buffer's new place; NULL: too large. */

@@ -86,8 +86,8 @@ goes_to_client(const QueryDesc *query)
 }
 
 /*
- * ExecutorRun_hook.  After an error the receiver stays in a query that is never run again, and is freed with the
- * portal's memory.
+ * ExecutorRun_hook.  After an error the receiver stays in a query that is never run again, and what it has allocated is
+ * freed with the portal's memory.
  */
 static void
 run_query(EXECUTOR_RUN_PARAMETERS)

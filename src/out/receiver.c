@@ -9,12 +9,15 @@
 #include "commands/progress.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
+#include "utils/memutils.h"
 
 #include "client.h"
 #include "receiver.h"
 
-/* A buffer's first size: many rows, and no matter for a query of one. */
-#define FIRST_BYTES 1024
+/* The buffer's first size, and the most that a session keeps of it: what is held back, and a row. */
+#define FIRST_BYTES 8192
+#define KEPT_BYTES ((Size) 256 * 1024)
+
 
 /* What COPY keeps behind its receiver. */
 typedef struct CopyReceiver
@@ -34,11 +37,14 @@ struct OutReceiver
 	TupleDesc	desc;			/* that format was opened for */
 	int			ncolumns;
 	OutFormat  *format;
-	OutBuffer	buffer;
 	MemoryContext cxt;
 	uint64		bytes;			/* that COPY has sent, for its progress report */
 	int64		server_bytes;	/* of those, as the server has reported its own */
 };
+
+/* One client reads one result at a time: one receiver and one buffer are enough, and small results allocate neither. */
+static OutReceiver the_receiver;
+static OutBuffer buffer;
 
 /* rStartup */
 static void
@@ -89,10 +95,11 @@ open_format(OutReceiver *receiver, TupleDesc desc)
 	receiver->format = NULL;
 	receiver->desc = desc;
 	receiver->ncolumns = desc->natts;
-	if (receiver->buffer.data == NULL)
-		receiver->buffer = (OutBuffer) {.data = palloc(FIRST_BYTES), .size = FIRST_BYTES};
+	if (buffer.data == NULL)
+		buffer = (OutBuffer) {.data = MemoryContextAlloc(TopMemoryContext, FIRST_BYTES), .size = FIRST_BYTES};
+	buffer.sent = buffer.len = 0;
 	if (!receiver->left)
-		receiver->format = out_open(desc, receiver->formats, receiver->copy, &receiver->buffer);
+		receiver->format = out_open(desc, receiver->formats, receiver->copy, &buffer);
 	MemoryContextSwitchTo(old);
 	return !receiver->left;
 }
@@ -114,7 +121,7 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 
 	if (likely(format_is_open(receiver, slot->tts_tupleDescriptor) && out_slot(receiver->format, slot)))
 	{
-		client_put_one(&receiver->buffer);
+		client_put_one(&buffer);
 		return true;
 	}
 	return receiver->server->receiveSlot(slot, receiver->server);
@@ -160,8 +167,8 @@ receive_line(TupleTableSlot *slot, DestReceiver *self)
 	if (unlikely(copy->processed == 0) || !format_is_open(receiver, slot->tts_tupleDescriptor) ||
 		!out_slot(receiver->format, slot))
 		return receive_by_server(receiver, slot);
-	receiver->bytes += receiver->buffer.len - MESSAGE_HEADER;
-	client_put_one(&receiver->buffer);
+	receiver->bytes += buffer.len - MESSAGE_HEADER;
+	client_put_one(&buffer);
 	copy->processed++;
 	report_progress(receiver);
 	return true;
@@ -172,7 +179,7 @@ receiver_hold(OutReceiver *receiver, TupleDesc desc)
 {
 	if (!format_is_open(receiver, desc))
 		return false;
-	client_hold(&receiver->buffer);
+	client_hold(&buffer);
 	return true;
 }
 
@@ -187,15 +194,15 @@ count_line(OutReceiver *receiver, Size bytes)
 bool
 receiver_take(OutReceiver *receiver, HeapTupleHeader row)
 {
-	Size		before = receiver->buffer.len;
+	Size		before = buffer.len;
 
 	if (receiver->copy && unlikely(((CopyReceiver *) receiver->server)->processed == 0 || receiver->left))
 		return false;
 	if (unlikely(!out_tuple(receiver->format, row)))
 		return false;
 	if (receiver->copy)
-		count_line(receiver, receiver->buffer.len - before);
-	if (client_appended(&receiver->buffer) && receiver->copy)
+		count_line(receiver, buffer.len - before);
+	if (client_appended(&buffer) && receiver->copy)
 		report_progress(receiver);
 	return true;
 }
@@ -212,17 +219,15 @@ receiver_leave(OutReceiver *receiver, TupleTableSlot *slot)
 OutReceiver *
 receiver_open(QueryDesc *query, const int16 *formats, const CopyOptions *copy)
 {
-	OutReceiver *receiver = palloc0(sizeof(OutReceiver));
+	OutReceiver *receiver = &the_receiver;
 
+	/* an error may have left something */
+	*receiver = (OutReceiver) {.server = query->dest, .formats = formats, .copy = copy, .cxt = CurrentMemoryContext};
 	receiver->pub.receiveSlot = copy ? receive_line : receive_row;
 	receiver->pub.rStartup = start_up;
 	receiver->pub.rShutdown = shut_down;
 	receiver->pub.rDestroy = destroy;
 	receiver->pub.mydest = query->dest->mydest;
-	receiver->server = query->dest;
-	receiver->formats = formats;
-	receiver->copy = copy;
-	receiver->cxt = CurrentMemoryContext;
 	query->dest = &receiver->pub;
 	return receiver;
 }
@@ -233,7 +238,9 @@ receiver_close(OutReceiver *receiver, QueryDesc *query)
 	query->dest = receiver->server;
 	if (receiver->format)
 		out_close(receiver->format);
-	if (receiver->buffer.data)
-		pfree(receiver->buffer.data);
-	pfree(receiver);
+	if (unlikely(buffer.size > KEPT_BYTES))
+	{
+		pfree(buffer.data);
+		buffer.data = NULL;
+	}
 }
