@@ -27,9 +27,9 @@ typedef struct ClientSocket ClientSocket;
 
 static OutBuffer *held;			/* NULL: nothing is held back */
 static bool sending;			/* held is being sent */
+static bool installed;			/* PqCommMethods are those of this file, or call them */
 static instr_time sent_at;		/* 0: nothing has been sent yet */
 static const PQcommMethods *server; /* the methods that were there before; kept for whoever still calls the ones here */
-
 static const PQcommMethods *socket_methods; /* the server's own */
 
 static int	put_held(void);
@@ -172,9 +172,13 @@ client_hold(OutBuffer *buffer)
 	held->sent = held->len = 0;
 	held->look = LOOK_BYTES;
 	INSTR_TIME_SET_ZERO(sent_at);
-	if (PqCommMethods != &holding)
+	/* methods that others have put before these call them already */
+	if (!installed || PqCommMethods == server)
+	{
 		server = PqCommMethods;
-	PqCommMethods = &holding;
+		PqCommMethods = &holding;
+		installed = true;
+	}
 }
 
 void
@@ -184,7 +188,10 @@ client_release(void)
 	held = NULL;
 	/* whoever has put methods before these since then will still call them */
 	if (PqCommMethods == &holding)
+	{
 		PqCommMethods = server;
+		installed = false;
+	}
 }
 
 /* Has it taken long since the last time that something was sent, or since ever? */
@@ -203,7 +210,7 @@ client_look(void)
 	instr_time	now;
 
 	INSTR_TIME_SET_CURRENT(now);
-	if (held->len - held->sent < SEND_BYTES && !is_slow(now))
+	if (held->len < SEND_BYTES && !is_slow(now))
 	{
 		held->look += LOOK_BYTES;
 		return false;

@@ -104,9 +104,8 @@ for my $table ('integers_', 'numerics', 'floats', 'times', 'texts', 'toasted', '
 	for my $way (\@serial, \@parallel, \@spilled)
 	{
 		same_query("SELECT * FROM $table ORDER BY id", @$way);
-		same_query("SELECT * FROM $table ORDER BY id DESC", @$way);
 	}
-	same_query("SELECT * FROM (SELECT * FROM $table OFFSET 1) s ORDER BY id");
+	same_simple([], "SELECT * FROM (SELECT * FROM $table OFFSET 1) s ORDER BY id DESC");
 }
 done('tables');
 
@@ -229,7 +228,8 @@ same('a pipeline', [], sub {
 });
 same('a pipeline that fails in the middle of rows', [], sub {
 	my ($session) = @_;
-	$session->pipeline('SELECT id, t FROM loud_values ORDER BY id', 'SELECT * FROM loud_values ORDER BY id', 'SELECT 2');
+	$session->pipeline('SELECT id, t FROM loud_values ORDER BY id', 'SELECT * FROM loud_values ORDER BY id',
+		'SELECT 2');
 });
 done('pipelines');
 
@@ -264,7 +264,8 @@ for my $sql ('SELECT * FROM many ORDER BY i DESC', 'COPY (SELECT * FROM many ORD
 }
 
 # a statement that takes too long
-same_simple(['statement_timeout = 300'], "SELECT i, CASE WHEN i = 5 THEN pg_sleep(5) END FROM generate_series(1, 10) i");
+same_simple(['statement_timeout = 300'],
+	'SELECT i, CASE WHEN i = 5 THEN pg_sleep(5) END FROM generate_series(1, 10) i');
 done('timeout');
 
 # the client goes away: the server notices, says so in its log, and ends the session
