@@ -16,6 +16,7 @@
 #include "src/engine/progress.h"
 #include "src/engine/stat.h"
 #include "src/engine/worker.h"
+#include "src/out/output.h"
 #include "src/parallel/block_node.h"
 #include "src/parallel/merge_node.h"
 #include "src/parallel/pack_node.h"
@@ -45,6 +46,7 @@ _PG_init(void)
 	register_node(&gpumergeappend_node);
 	register_node(&columns_node);
 	gpusort_limits_init();
+	gpusort_output_init();
 	gpusort_plan_init();
 	statefile_init();
 }

@@ -44,6 +44,15 @@
 #define PLANNER_ARGUMENTS	parse, query_string, cursor_options, params
 #endif
 
+/* 18 dropped a parameter of ExecutorRun */
+#if PG_VERSION_NUM >= 180000
+#define EXECUTOR_RUN_PARAMETERS	QueryDesc *query, ScanDirection direction, uint64 count
+#define EXECUTOR_RUN_ARGUMENTS	query, direction, count
+#else
+#define EXECUTOR_RUN_PARAMETERS	QueryDesc *query, ScanDirection direction, uint64 count, bool once
+#define EXECUTOR_RUN_ARGUMENTS	query, direction, count, once
+#endif
+
 /* a node's timing and whether it is measured; 19 keeps clock ticks, in a nested struct */
 #if PG_VERSION_NUM >= 190000
 #define instrument_ms(instrument)		INSTR_TIME_GET_MILLISEC((instrument)->instr.total)
