@@ -127,7 +127,7 @@ extern bool store_rows_send(ServiceLink *link, EngineFailure *why);
 extern bool store_answer(ServiceLink *link, uint64 added, void *results, Size bytes, StoreAnswer *answer, bool *stale,
 						 bool *overflow, EngineFailure *why);
 
-/* Groups of an answer, as they come. */
+/* Groups of an answer, or rows as TIDs (protocol.h: GSD_ADDED_ROW), as they come. */
 typedef struct StoreGroups
 {
 	uint64		count;			/* of all */
@@ -141,15 +141,15 @@ typedef struct StoreGroups
 	uint32		nhere;
 	uint32		area;
 	bool		lent;			/* the service waits for that area */
-	uint64	   *seen;			/* fingerprints of keys; NULL: not looked at */
+	uint64	   *seen;			/* fingerprints of keys, or rows; NULL: not looked at */
 	uint64		nseen;			/* a power of 2 */
 	gs_reduced *last;			/* the group before, with TOP */
 } StoreGroups;
 
 /*
- * As store_answer, of the question that store_ask began: for lists with keys, or aggregates of all values.  *too_many:
- * there are more groups than the service gives.  After true, store_groups gives all of them before the link takes
- * another question; whoever stops before may park it.  groups has memory of the current context until its end.
+ * As store_answer, of the question that store_ask began: for lists with keys, aggregates of all values, or ROWS.
+ * *too_many: there are more groups than the service gives.  After true, store_groups gives all of them before the link
+ * takes another question; whoever stops before may park it.  groups has memory of the current context until its end.
  */
 extern bool store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 added, StoreAnswer *answer,
 								StoreGroups *groups, bool *stale, bool *overflow, bool *too_many,
@@ -159,6 +159,6 @@ extern bool store_answer_groups(ServiceLink *link, const StoreQuestion *question
  * Copies groups, as many as have come and there is room for, of gs_steps_result_bytes each; waits for some.  0 groups,
  * without a failure: all have been copied.
  */
-extern uint64 store_groups(StoreGroups *groups, gs_reduced *out, uint64 room, EngineFailure *why);
+extern uint64 store_groups(StoreGroups *groups, void *out, uint64 room, EngineFailure *why);
 
 #endif
