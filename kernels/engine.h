@@ -87,6 +87,7 @@ typedef struct gs_engine_ops
 	const struct gs_sort_ops *sort; /* sort.h; NULL: none */
 	const struct gs_row_ops *rows;	/* rows.h */
 	const struct gs_group_ops *groups; /* groups.h; NULL: none */
+	const struct gs_group_ops *places; /* of lists with ROWS; NULL: none */
 } gs_engine_ops;
 
 struct gs_engine

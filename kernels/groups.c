@@ -1,12 +1,19 @@
 /*
- * groups.c: lists of steps with groups: the public calls, which check their arguments, and what engines share: packed
- * keys, HAVING and TOP over groups in host memory.
+ * groups.c: lists of steps with groups or ROWS: the public calls, which check their arguments, and what engines share:
+ * packed keys, HAVING and TOP over groups in host memory.
  */
 #include "groups.h"
 
 #include "arguments.h"
 
 /* ---------------------------------------------------------------- public calls */
+
+/* Returns an engine's operations for a list. */
+static const struct gs_group_ops *
+ops_for(const gs_engine *engine, const gs_steps *steps)
+{
+	return gs_steps_rows(steps) != NULL ? engine->ops->places : engine->ops->groups;
+}
 
 gs_status
 gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges, uint64_t rows, uint32_t workers,
@@ -17,9 +24,11 @@ gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges,
 	if (groups == NULL)
 		return GS_INVALID;
 	*groups = NULL;
-	if (engine == NULL || engine->ops->groups == NULL || steps == NULL || ranges == NULL || workers == 0)
+	if (engine == NULL || steps == NULL || ranges == NULL || workers == 0)
 		return GS_INVALID;
-	head.ops = engine->ops->groups;
+	head.ops = ops_for(engine, steps);
+	if (head.ops == NULL)
+		return GS_INVALID;
 	GS_TRY(gs_packed_keys_make(&head.keys, steps, ranges));
 	return head.ops->open(engine, &head, groups);
 }
@@ -27,8 +36,8 @@ gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges,
 gs_status
 gs_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
 {
-	if (groups == NULL || worker >= groups->workers || engine == NULL || engine->ops->groups != groups->ops ||
-		rows == NULL || !gs_held_rows_valid(rows, groups->steps))
+	if (groups == NULL || worker >= groups->workers || engine == NULL ||
+		ops_for(engine, groups->steps) != groups->ops || rows == NULL || !gs_held_rows_valid(rows, groups->steps))
 		return GS_INVALID;
 	return groups->ops->rows(groups, worker, engine, rows);
 }
@@ -36,13 +45,14 @@ gs_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_h
 uint32_t
 gs_groups_parts(gs_groups *groups)
 {
-	return groups->ops->parts(groups);
+	return groups->ops->parts(groups, groups->round++);
 }
 
 gs_status
 gs_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
 {
-	if (groups == NULL || worker >= groups->workers || engine == NULL || engine->ops->groups != groups->ops)
+	if (groups == NULL || worker >= groups->workers || engine == NULL ||
+		ops_for(engine, groups->steps) != groups->ops)
 		return GS_INVALID;
 	return groups->ops->part(groups, worker, engine, part);
 }
@@ -57,9 +67,9 @@ gs_groups_end(gs_groups *groups, gs_engine *engine, uint64_t limit, uint64_t *co
 }
 
 gs_status
-gs_groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out)
+gs_groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out)
 {
-	if (groups == NULL || engine == NULL || !array_valid(out, 8))
+	if (groups == NULL || engine == NULL || !array_valid(out, gs_steps_rows(groups->steps) != NULL ? 4 : 8))
 		return GS_INVALID;
 	return groups->ops->read(groups, engine, first, n, out);
 }
@@ -83,7 +93,7 @@ zero_code(const gs_packed_key *key)
 
 /* Plans a key.  An empty range is that of a column without values. */
 static gs_status
-key_make(gs_packed_key *key, const gs_range *range)
+key_make(gs_packed_key *key, const gs_range *range, bool nulls_first)
 {
 	const bool real = gs_type_is_float(key->type);
 	const gs_wide low = gs_constant_scalar(&range->low, false).integer;
@@ -100,7 +110,8 @@ key_make(gs_packed_key *key, const gs_range *range)
 	if (span + key->nulls > UINT64_MAX)
 		return GS_TOO_BIG;
 	key->span = (uint64_t) span;
-	key->null_code = key->span + 1;
+	key->bump = key->nulls && nulls_first;
+	key->null_code = key->bump ? 0 : key->span + 1;
 	key->bits = gs_bits(key->span + key->nulls);
 	key->zeros = real && low <= high && zero_code(key) >= key->low && zero_code(key) <= high >> key->drop;
 	return GS_OK;
@@ -109,14 +120,17 @@ key_make(gs_packed_key *key, const gs_range *range)
 gs_status
 gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges)
 {
-	*keys = (gs_packed_keys){.n = gs_steps_group(steps)->nkeys};
+	const gs_rows_step *rows = gs_steps_rows(steps);
+
+	*keys = (gs_packed_keys){.n = rows != NULL ? rows->norders : gs_steps_group(steps)->nkeys};
 	for (uint32_t k = keys->n; k-- > 0;)
 	{
 		gs_packed_key *key = &keys->keys[k];
 
-		key->column = gs_group_key(steps, k);
+		key->column = rows != NULL ? rows->orders[k].column : gs_group_key(steps, k);
+		key->descending = rows != NULL && rows->orders[k].descending;
 		key->type = (gs_type) steps->types[key->column];
-		GS_TRY(key_make(key, &ranges[key->column]));
+		GS_TRY(key_make(key, &ranges[key->column], rows != NULL && rows->orders[k].nulls_first));
 		key->shift = keys->bits;
 		keys->bits += key->bits;
 		if (keys->bits > GS_GROUPS_KEY_BITS)

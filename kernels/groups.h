@@ -1,6 +1,6 @@
 /*
- * groups.h: lists of steps with groups for engines, internal: the operations of an engine, and what all engines share:
- * packed keys, and the list of groups that pass HAVING and, with TOP, are the first.
+ * groups.h: lists of steps with groups, or with ROWS, for engines, internal: the operations of an engine, and what all
+ * engines share: packed keys, and the list of groups that pass HAVING and, with TOP, are the first.
  */
 #ifndef GS_GROUPS_INTERNAL_H
 #define GS_GROUPS_INTERNAL_H
@@ -14,7 +14,10 @@
 extern "C" {
 #endif
 
-/* A key as a part of the packed key: (code >> drop) - low, or null_code.  code: an integer, or an order of doubles. */
+/*
+ * A key, or an order's column, as a part of the packed key: (code >> drop) - low, or null_code.  code: an integer, or
+ * an order of doubles.  Descending: span less that.  bump is added to values: 1 where NULLs come first, else 0.
+ */
 typedef struct gs_packed_key
 {
 	uint32_t column;
@@ -23,12 +26,14 @@ typedef struct gs_packed_key
 	uint32_t drop;		  /* of a float's order as a double, bits that the others determine */
 	gs_wide low;
 	uint64_t span;		/* the greatest part of a value */
-	uint64_t null_code; /* span + 1 */
+	uint64_t null_code; /* span + 1; of NULLs that are first, 0 */
+	uint64_t bump;
+	bool descending;
 	bool nulls;			/* there may be some */
 	bool zeros;			/* a double that may be zero, of which gs_reduced tells the sign */
 } gs_packed_key;
 
-/* The packed key of a list. */
+/* The packed key of a list, whose order is that of the keys, the first one being most significant. */
 typedef struct gs_packed_keys
 {
 	uint32_t n, bits;
@@ -37,6 +42,23 @@ typedef struct gs_packed_keys
 
 /* Plans the packed key.  GS_TOO_BIG: it has more than GS_GROUPS_KEY_BITS.  GS_INVALID: a range of no such type. */
 gs_status gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges);
+
+/* Finds a row's part of the packed key.  Returns false if its value is outside of the range. */
+GS_BOTH bool
+gs_packed_key_part(const gs_packed_key *key, const gs_held *columns, uint64_t row, uint64_t *part)
+{
+	const gs_held *column = &columns[key->column];
+	gs_unsigned_wide x;
+
+	*part = key->null_code;
+	if (gs_held_null(column, row))
+		return key->nulls;
+	x = (gs_unsigned_wide) (gs_scalar_code(gs_column_scalar(key->type, column->values, row),
+										   gs_type_is_float(key->type)) >> key->drop);
+	x -= (gs_unsigned_wide) key->low;
+	*part = (key->descending ? key->span - (uint64_t) x : (uint64_t) x) + key->bump;
+	return x <= key->span;
+}
 
 /* Returns the double of an order: the inverse of gs_float_order64. */
 GS_BOTH double
@@ -117,6 +139,7 @@ struct gs_groups
 	const gs_range *ranges;
 	uint64_t rows; /* at most */
 	uint32_t workers;
+	uint32_t round; /* the next one of parts */
 	gs_packed_keys keys;
 };
 
@@ -125,10 +148,10 @@ struct gs_group_ops
 	/* head is filled in; the engine copies it. */
 	gs_status (*open)(gs_engine *engine, const gs_groups *head, gs_groups **groups);
 	gs_status (*rows)(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
-	uint32_t (*parts)(gs_groups *groups); /* if it fails, end says so */
+	uint32_t (*parts)(gs_groups *groups, uint32_t round); /* if it fails, end says so */
 	gs_status (*part)(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
 	gs_status (*end)(gs_groups *groups, gs_engine *engine, uint64_t *count);
-	gs_status (*read)(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out);
+	gs_status (*read)(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out);
 	void (*close)(gs_groups *groups, gs_engine *engine);
 };
 

@@ -1,12 +1,16 @@
 /*
- * gs_groups.h: carries out lists of steps (gs_steps.h) with keys, or with aggregates that need all values of a group at
- * once, by several workers.
+ * gs_groups.h: carries out lists of steps (gs_steps.h) with keys, with aggregates that need all values of a group at
+ * once, or with ROWS, by several workers.
  *
  *   open                        by one thread
  *   rows, as often as needed    workers at once, each with its own number
- *   parts                       by one thread, when all rows have come
+ *   parts                       by one thread, when all rows have come; then again after each round of parts, until it
+ *                               returns 0
  *   part, for each part once    workers at once
  *   end, read, close            by one thread
+ *
+ * With ROWS, a segment has one number in all calls of rows, which gs_row repeats; the columns that a call names, with
+ * their list (gs_held_rows.columns), are read until the end, its spans during the call.
  *
  * On a device there is one worker, whose engine is the device's, and rows comes once.  Memory is the hosts' of the
  * engines that are passed.  After any status but GS_OK only close may follow.
@@ -23,7 +27,7 @@ extern "C" {
 /*
  * What is known of a source's column before its rows come: a range that holds all its values which are not NULL, as
  * integers; of doubles, as gs_float_order64 (common/float_order.h) orders them, zeros being equal.  Of columns that are
- * neither keys nor counted it may be empty (low > high).
+ * neither keys, nor counted, nor an order of ROWS it may be empty (low > high).
  */
 typedef struct gs_range
 {
@@ -34,8 +38,9 @@ typedef struct gs_range
 typedef struct gs_groups gs_groups;
 
 /*
- * rows: at most so many will come.  The list and the ranges are read until the end.  GS_TOO_BIG: keys that do not fit
- * GS_GROUPS_KEY_BITS together; on a device also values of a gs_aggregation whose range has more than 64 bits.
+ * rows: at most so many will come.  The list and the ranges are read until the end.  GS_TOO_BIG: keys, or columns of
+ * orders, that do not fit GS_GROUPS_KEY_BITS together; on a device also values of a gs_aggregation whose range has more
+ * than 64 bits.
  */
 gs_status gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges, uint64_t rows,
 						 uint32_t workers, gs_groups **groups);
@@ -44,7 +49,7 @@ gs_status gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_rang
 /* Adds rows.  GS_INVALID: a value outside its range. */
 gs_status gs_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
 
-/* Returns how many parts there are to do; 0 is possible. */
+/* Returns how many parts the next round has; 0: none is left. */
 uint32_t gs_groups_parts(gs_groups *groups);
 gs_status gs_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
 
@@ -52,13 +57,16 @@ gs_status gs_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, 
 #define GS_GROUPS_MOST_BYTES ((uint64_t) 256 << 20)
 
 /*
- * Carries out what follows GROUP.  count becomes the number of groups in the result.  GS_TOO_BIG: more groups than
+ * Carries out what follows GROUP.  count becomes the number of groups, or rows, in the result.  GS_TOO_BIG: more than
  * limit (0: no limit) would be left.
  */
 gs_status gs_groups_end(gs_groups *groups, gs_engine *engine, uint64_t limit, uint64_t *count);
 
-/* Copies groups first to first + n - 1, of gs_steps_result_bytes each, to host memory.  Without TOP in any order. */
-gs_status gs_groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out);
+/*
+ * Copies groups, or rows, first to first + n - 1, of gs_steps_result_bytes each, to host memory.  They are in any order
+ * without TOP, or orders of rows.
+ */
+gs_status gs_groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out);
 
 void gs_groups_close(gs_groups *groups, gs_engine *engine);
 

@@ -10,6 +10,7 @@
  *   GROUP    rows                      groups: a gs_reduced for each key, then one for each aggregate
  *   HAVING   groups                    those groups for which every term is true
  *   TOP      groups                    the first of them by some of their members, in that order
+ *   ROWS     rows                      their places (gs_row): all, or a page of them in an order
  *
  * Values are numbers: integers of 16 to 128 bits with a sign, or doubles.  Columns of GS_U8 and GS_U16 are integers of
  * 32 bits, those of GS_U32 of 64, those of GS_U64 of 128; those of GS_U128 are integers of 128 bits with a sign; those
@@ -46,10 +47,11 @@ typedef struct gs_steps
 
 typedef enum gs_step_kind
 {
-	GS_STEP_FILTER = 1, /* gs_filter_step; at most one, before GROUP */
-	GS_STEP_GROUP,		/* gs_group_step; one */
+	GS_STEP_FILTER = 1, /* gs_filter_step; at most one, the first */
+	GS_STEP_GROUP,		/* gs_group_step; one, or ROWS */
 	GS_STEP_HAVING,		/* gs_filter_step over members of groups; at most one, after GROUP with keys */
-	GS_STEP_TOP			/* gs_top_step; at most one, after GROUP with keys, the last */
+	GS_STEP_TOP,		/* gs_top_step; at most one, after GROUP with keys, the last */
+	GS_STEP_ROWS		/* gs_rows_step; one, or GROUP; the last */
 } gs_step_kind;
 
 typedef struct gs_step
@@ -181,6 +183,34 @@ typedef struct gs_top_step
 	gs_top_order orders[];
 } gs_top_step;
 
+/* An order of rows by a column's values: of doubles, 0 equals -0, NaN equals NaN and is greatest. */
+typedef struct gs_row_order
+{
+	uint32_t column;
+	uint8_t descending;
+	uint8_t nulls_first;
+	uint16_t zero;
+} gs_row_order;
+
+/*
+ * The places of rows from offset on, limit of them (0: all), by these orders, most significant first; which of equal
+ * ones come first is not determined.  Without orders all rows, in any order: offset and limit are 0 then.
+ */
+typedef struct gs_rows_step
+{
+	gs_step step;
+	uint32_t norders; /* 0 to GS_STEPS_MAX_KEYS */
+	uint32_t zero;
+	uint64_t offset, limit;
+	gs_row_order orders[];
+} gs_rows_step;
+
+/* The place of a row: a segment's number, and the row's number in the segment. */
+typedef struct gs_row
+{
+	uint32_t segment, row;
+} gs_row;
+
 /*
  * A group's key, or an aggregate's answer.  value: of integers, 128 bits in two's complement; of doubles, a double in
  * value[0].  SUM of integers that leaves 128 bits is GS_OVERFLOW; SUM of doubles adds in any order.  Of doubles NaN is
@@ -200,12 +230,12 @@ typedef struct gs_reduced
 /* Returns GS_OK if a list of at most available bytes follows every rule above.  The list must not change meanwhile. */
 gs_status gs_steps_check(const gs_steps *steps, size_t available);
 
-/* Bytes of a group in a checked list's result. */
+/* Bytes of a group, or of a row's place (gs_row), in a checked list's result. */
 size_t gs_steps_result_bytes(const gs_steps *steps);
 
 /*
- * Returns true if gs_reduce_rows carries out a checked list: no keys, no aggregate that needs all values at once
- * (gs_aggregation), and none with terms.  All lists are carried out by gs_groups.h.
+ * Returns true if gs_reduce_rows carries out a checked list: GROUP without keys, no aggregate that needs all values at
+ * once (gs_aggregation), and none with terms.  All lists are carried out by gs_groups.h.
  */
 bool gs_steps_reduces(const gs_steps *steps);
 

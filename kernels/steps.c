@@ -239,6 +239,25 @@ top_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const gs_group_ste
 	return true;
 }
 
+/* Checks a ROWS step, which has nothing behind its orders. */
+static bool
+rows_valid(const gs_steps *steps, uint32_t at, uint32_t bytes)
+{
+	const gs_rows_step *rows = gs_steps_at(steps, at);
+
+	if (bytes < sizeof(*rows) || rows->zero != 0 || rows->norders > GS_STEPS_MAX_KEYS ||
+		bytes != sizeof(*rows) + rows->norders * sizeof(gs_row_order))
+		return false;
+	for (uint32_t i = 0; i < rows->norders; i++)
+	{
+		const gs_row_order *o = &rows->orders[i];
+
+		if (o->column >= steps->ncolumns || o->descending > 1 || o->nulls_first > 1 || o->zero != 0)
+			return false;
+	}
+	return rows->norders > 0 || (rows->offset == 0 && rows->limit == 0);
+}
+
 /* Checks a step, of which those before have been checked.  group: NULL before the GROUP step. */
 static bool
 step_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const gs_group_step *group)
@@ -250,6 +269,8 @@ step_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const gs_group_st
 		return group == NULL && group_valid(steps, at, bytes);
 	if (step->kind == GS_STEP_FILTER)
 		return group == NULL && filter_valid(steps, at, bytes, &of);
+	if (step->kind == GS_STEP_ROWS)
+		return group == NULL && rows_valid(steps, at, bytes);
 	if (group == NULL || group->nkeys == 0)
 		return false;
 	of.n = group->nkeys + group->naggregates;
@@ -296,7 +317,7 @@ gs_steps_check(const gs_steps *steps, size_t available)
 			group = gs_steps_at(steps, at);
 		at += step->bytes;
 	}
-	return group != NULL && at == steps->bytes ? GS_OK : GS_INVALID;
+	return before >= GS_STEP_GROUP && at == steps->bytes ? GS_OK : GS_INVALID;
 }
 
 size_t
@@ -304,6 +325,8 @@ gs_steps_result_bytes(const gs_steps *steps)
 {
 	const gs_group_step *group = gs_steps_group(steps);
 
+	if (group == NULL)
+		return sizeof(gs_row);
 	return (group->nkeys + group->naggregates) * sizeof(gs_reduced);
 }
 
@@ -312,6 +335,8 @@ gs_steps_reduces(const gs_steps *steps)
 {
 	const gs_group_step *group = gs_steps_group(steps);
 
+	if (group == NULL)
+		return false;
 	for (uint32_t i = 0; i < group->naggregates; i++)
 		if (group->aggregates[i].operation > (uint32_t) GS_COUNT || group->aggregates[i].nterms > 0)
 			return false;

@@ -60,16 +60,32 @@ gs_steps_filter(const gs_steps *steps)
 	return first->kind == GS_STEP_FILTER ? (const gs_filter_step *) first : NULL;
 }
 
-/* Returns the GROUP step of a checked list. */
+/* Returns the step of a checked list that takes the rows, if it is of a kind, or NULL. */
+GS_BOTH const gs_step *
+gs_steps_taker(const gs_steps *steps, gs_step_kind kind)
+{
+	const gs_filter_step *filter = gs_steps_filter(steps);
+	const uint32_t offset = steps->first + (filter != NULL ? filter->step.bytes : 0);
+	const gs_step *taker = (const gs_step *) gs_steps_at(steps, offset);
+
+	return taker->kind == (uint32_t) kind ? taker : NULL;
+}
+
+/* Returns the GROUP step of a checked list, or NULL. */
 GS_BOTH const gs_group_step *
 gs_steps_group(const gs_steps *steps)
 {
-	const gs_filter_step *filter = gs_steps_filter(steps);
-
-	return (const gs_group_step *) gs_steps_at(steps, steps->first + (filter != NULL ? filter->step.bytes : 0));
+	return (const gs_group_step *) gs_steps_taker(steps, GS_STEP_GROUP);
 }
 
-/* Returns the step of a kind that follows the GROUP step of a checked list, or NULL. */
+/* Returns the ROWS step of a checked list, or NULL. */
+GS_BOTH const gs_rows_step *
+gs_steps_rows(const gs_steps *steps)
+{
+	return (const gs_rows_step *) gs_steps_taker(steps, GS_STEP_ROWS);
+}
+
+/* Returns the step of a kind that follows the GROUP step of a checked list that has one, or NULL. */
 GS_BOTH const gs_step *
 gs_steps_after_group(const gs_steps *steps, gs_step_kind kind)
 {

@@ -229,6 +229,7 @@ static const gs_engine_ops cpu_ops = {
 	.sort = &gs_cpu_sort_ops,
 	.rows = &gs_cpu_row_ops,
 	.groups = &gs_cpu_group_ops,
+	.places = &gs_cpu_place_ops,
 };
 
 /* Opens the CPU engine.  threads is reserved: one thread does the work. */

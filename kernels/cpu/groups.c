@@ -164,10 +164,12 @@ gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 
 /* Begins the first worker, which may have had no rows, and with few groups joins what workers have. */
 static uint32_t
-cpu_parts(gs_groups *groups)
+cpu_parts(gs_groups *groups, uint32_t round)
 {
 	gs_cpu_groups *g = (gs_cpu_groups *) groups;
 
+	if (round > 0)
+		return 0;
 	for (uint32_t i = 0; i < g->head.workers; i++)
 		g->workers[i].has_rows = g->workers[i].begun;
 	g->failure = gs_group_worker_begin(g, &g->workers[0], g->engine);
@@ -211,9 +213,10 @@ cpu_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
 
 /* Implements gs_groups_read: the workers' lists follow each other. */
 static gs_status
-cpu_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out)
+cpu_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out)
 {
 	gs_cpu_groups *g = (gs_cpu_groups *) groups;
+	gs_reduced *to = out;
 
 	(void) engine;
 	for (uint32_t i = 0; i < g->head.workers && n > 0; i++)
@@ -227,8 +230,8 @@ cpu_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_re
 			first -= first < list->n ? first : list->n;
 			continue;
 		}
-		memcpy(out, list->groups + first * list->members, some * list->members * sizeof(gs_reduced));
-		out += some * list->members;
+		memcpy(to, list->groups + first * list->members, some * list->members * sizeof(gs_reduced));
+		to += some * list->members;
 		n -= some;
 		first = 0;
 	}

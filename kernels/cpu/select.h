@@ -57,5 +57,7 @@ gs_status gs_cpu_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const 
 extern const struct gs_scan_ops gs_cpu_scan_ops;
 extern const struct gs_row_ops gs_cpu_row_ops;
 extern const struct gs_group_ops gs_cpu_group_ops;
+/* places.c */
+extern const struct gs_group_ops gs_cpu_place_ops;
 
 #endif

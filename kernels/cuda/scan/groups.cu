@@ -371,9 +371,9 @@ groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 
 /* There are no parts: rows have done all. */
 static uint32_t
-groups_parts(gs_groups *groups)
+groups_parts(gs_groups *groups, uint32_t round)
 {
-	(void) groups;
+	(void) groups, (void) round;
 	return 0;
 }
 
@@ -411,7 +411,7 @@ groups_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
 
 /* Implements gs_groups_read. */
 static gs_status
-groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, gs_reduced *out)
+groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out)
 {
 	cuda_groups *g = (cuda_groups *) groups;
 	const u64 all = g->listed ? g->list.n : g->ngroups;
