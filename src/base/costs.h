@@ -161,6 +161,12 @@
 #define COLUMNS_KEY_VALUES 10
 #define COLUMNS_GROUP_COST 0.03
 
+/*
+ * A row that is found: its way from the service as a TID, and its place in the order of the table.
+ * Unit: plain.  Source: EXPLAIN (ANALYZE) of three million rows.
+ */
+#define COLUMNS_ROW_COST 0.001
+
 /* ---------------------------------------------------------------- choice of an engine: engine/engine_choose.c */
 
 /*
