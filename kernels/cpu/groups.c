@@ -66,9 +66,8 @@ choose_room(gs_cpu_groups *g)
 		g->streams[i].room = (uint32_t) each / 8 * 8;
 }
 
-/* Makes a plan in memory of its own. */
-static gs_status
-make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_steps_plan *plan, gs_block *memory)
+gs_status
+gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_steps_plan *plan, gs_block *memory)
 {
 	GS_TRY(gs_block_reserve(work, memory, gs_steps_plan_make(plan, steps, NULL) + GS_ALIGN));
 	(void) gs_steps_plan_make(plan, steps, memory->data);
@@ -129,7 +128,7 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	g->engine = engine;
 	g->work = (gs_work){engine->host, 0};
 	g->bytes = bytes;
-	status = make_plan(&g->work, cpu, head->steps, &g->plan, &g->plan_memory);
+	status = gs_make_plan(&g->work, cpu, head->steps, &g->plan, &g->plan_memory);
 	if (status != GS_OK)
 	{
 		cpu_close(&g->head, engine);
@@ -154,7 +153,7 @@ gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 	w->work = (gs_work){engine->host, 0};
 	w->loops = gs_group_loops_choose(((gs_cpu_engine *) engine)->tuning.vector);
 	gs_group_list_init(&w->list, g->head.steps, &engine->host);
-	GS_TRY(make_plan(&w->work, (gs_cpu_engine *) engine, g->head.steps, &w->plan, &w->memory));
+	GS_TRY(gs_make_plan(&w->work, (gs_cpu_engine *) engine, g->head.steps, &w->plan, &w->memory));
 	GS_TRY(gs_block_reserve(&w->work, &w->cursors_memory, bytes));
 	w->cursors = w->cursors_memory.data;
 	memset(w->cursors, 0, bytes);

@@ -81,6 +81,7 @@ typedef struct gs_group_loops
 	void (*less)(gs_type type, const void *values, size_t n, uint64_t low, uint64_t *restrict out);
 	void (*order)(const uint64_t *values, size_t n, bool zeros, uint32_t drop, uint64_t low, uint64_t *restrict out);
 	uint64_t (*most)(const uint64_t *values, size_t n);
+	void (*turn)(uint64_t *part, size_t n, bool from, uint64_t number);
 	void (*append)(uint64_t *restrict words, size_t n, uint32_t bits, const uint64_t *restrict part);
 	void (*mix)(uint64_t *words, size_t n, uint64_t factor, uint64_t mask);
 } gs_group_loops;
@@ -164,6 +165,12 @@ void gs_groups_plan(gs_cpu_groups *g);
 /* groups_rows.c: adds rows to the workers' records. */
 gs_status gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
 
+/* groups_keys.c: packs the keys of the n rows of a mask.  Returns false if a value is outside of its range. */
+bool gs_pack_keys(const gs_packed_keys *keys, const gs_group_loops *loops, gs_steps_plan *plan, gs_rows_block *b,
+				  const uint64_t *mask, uint32_t n, uint64_t *packed);
+/* Returns true if columns that were said to have no NULLs have none among some rows. */
+bool gs_nulls_known(const gs_steps_plan *plan, const gs_range *ranges, const gs_span *span, const gs_held *columns);
+
 /* groups_tally.c */
 size_t gs_tally_make(const gs_cpu_groups *g, gs_tally *tally, uint32_t slots, char *memory);
 /* Adds records of a stream.  words: each word of the records.  Returns false if a sum leaves 128 bits. */
@@ -209,7 +216,10 @@ gs_status gs_few_join(gs_cpu_groups *g);
 gs_status gs_few_part(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t unit);
 gs_status gs_few_end(gs_cpu_groups *g, gs_group_list *list);
 
-/* groups.c: begins a worker's work, by its engine. */
+/* groups.c: makes a plan in memory of its own. */
+gs_status gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_steps_plan *plan,
+					   gs_block *memory);
+/* Begins a worker's work, by its engine. */
 gs_status gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine);
 
 /* Returns how many records of a stream's part there are in one piece. */

@@ -64,6 +64,16 @@ NAME(most)(const uint64_t *values, size_t n)
 	return most;
 }
 
+/* Adds a number, or takes each from it. */
+TARGET static void
+NAME(turn)(uint64_t *part, size_t n, bool from, uint64_t number)
+{
+	uint64_t flip = from ? UINT64_MAX : 0, base = number + from;
+
+	for (size_t i = 0; i < n; i++)
+		part[i] = base + (part[i] ^ flip);
+}
+
 /* Appends bits to words. */
 TARGET static void
 NAME(append)(uint64_t *restrict words, size_t n, uint32_t bits, const uint64_t *restrict part)
@@ -80,7 +90,8 @@ NAME(mix)(uint64_t *words, size_t n, uint64_t factor, uint64_t mask)
 		words[i] = words[i] * factor & mask;
 }
 
-static const gs_group_loops NAME(group_loops) = {NAME(less), NAME(order), NAME(most), NAME(append), NAME(mix)};
+static const gs_group_loops NAME(group_loops) = {NAME(less), NAME(order),  NAME(most),
+												 NAME(turn), NAME(append), NAME(mix)};
 
 #undef LESS_LOW
 #undef TARGET

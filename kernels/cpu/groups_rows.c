@@ -12,7 +12,7 @@ typedef struct job
 	gs_cpu_groups *g;
 	gs_group_worker *w;
 	gs_rows_block block;
-	uint64_t keys[GS_STEP_ROWS], part[GS_STEP_ROWS];
+	uint64_t keys[GS_STEP_ROWS];
 	uint32_t slots[GS_STEP_ROWS];
 	uint64_t *at[GS_STEP_ROWS]; /* where records' first words go */
 } job;
@@ -88,89 +88,6 @@ place_word(const job *j, const gs_stream *s, uint32_t word, const uint64_t *valu
 
 	for (uint32_t i = 0; i < n; i++)
 		j->at[i][apart] = values[(size_t) i * step];
-}
-
-/* ---------------------------------------------------------------- keys */
-
-/* Calls something for each NULL among the rows of a mask: part[its place] = code. */
-static void
-put_nulls(const gs_rows_block *b, const gs_held *column, const uint64_t *mask, uint64_t *part, uint64_t code)
-{
-	uint32_t before = 0;
-
-	for (uint32_t w = 0; w * 64 < b->n; w++)
-	{
-		uint32_t some = b->n - w * 64 < 64 ? b->n - w * 64 : 64;
-		uint64_t rows = mask != NULL ? mask[w] : gs_mask(some);
-		uint64_t nulls = gs_null_bits(column->nulls, b->first + w * 64, some) & rows;
-
-		for (; nulls != 0; nulls &= nulls - 1)
-			part[before + (uint32_t) __builtin_popcountll(rows & ((nulls & -nulls) - 1))] = code;
-		before += (uint32_t) __builtin_popcountll(rows);
-	}
-}
-
-/* Computes the parts of a key of 128 bits.  Values outside of its range become the greatest part. */
-static void
-wide_parts(const gs_packed_key *key, const gs_held_wide *values, uint32_t n, uint64_t *part)
-{
-	for (uint32_t i = 0; i < n; i++)
-	{
-		gs_unsigned_wide x = (gs_unsigned_wide) values[i] - (gs_unsigned_wide) key->low;
-
-		part[i] = x > key->span ? UINT64_MAX : (uint64_t) x;
-	}
-}
-
-/* Computes a key's parts of n rows.  Returns false if a value is outside of its range. */
-static bool
-key_parts(job *j, const gs_packed_key *key, const void *values, const uint64_t *mask, uint32_t n,
-		  uint64_t *part)
-{
-	const gs_held *column = &j->block.columns[key->column];
-	uint64_t room[GS_STEP_ROWS];
-
-	if (key->type == GS_U128)
-		wide_parts(key, values, n, part);
-	else if (!gs_type_is_float(key->type))
-		j->w->loops->less(key->type, values, n, (uint64_t) key->low, part);
-	else
-	{
-		if (key->type == GS_F32)
-			j->w->plan.reduce->widen(GS_F32, values, n, room);
-		j->w->loops->order(key->type == GS_F32 ? room : values, n, true, key->drop, (uint64_t) key->low, part);
-	}
-	if (column->nulls != NULL)
-		put_nulls(&j->block, column, mask, part, 0);
-	if (j->w->loops->most(part, n) > key->span)
-		return false;
-	if (column->nulls != NULL)
-		put_nulls(&j->block, column, mask, part, key->null_code);
-	return true;
-}
-
-/* Computes the packed keys of n rows, and multiplies them.  Returns false if a value is outside of its range. */
-static bool
-pack_keys(job *j, const uint64_t *mask, uint32_t n)
-{
-	const gs_packed_keys *keys = &j->g->head.keys;
-	const void *at[GS_STEPS_MAX_COLUMNS];
-
-	for (uint32_t k = 0; k < keys->n; k++)
-	{
-		const gs_packed_key *key = &keys->keys[k];
-
-		gs_block_gather(&j->w->plan, &j->block, (uint64_t) 1 << key->column, mask, at);
-		if (!key_parts(j, key, at[key->column], mask, n, k == 0 ? j->keys : j->part))
-			return false;
-		if (k > 0)
-			j->w->loops->append(j->keys, n, key->bits, j->part);
-	}
-	if (keys->n == 0)
-		memset(j->keys, 0, n * sizeof(*j->keys));
-	if (j->g->factor != 1)
-		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
-	return true;
 }
 
 /* ---------------------------------------------------------------- values */
@@ -291,8 +208,10 @@ add_stream(job *j, uint32_t stream)
 
 	if (n == 0)
 		return GS_OK;
-	if (!pack_keys(j, mask, n))
+	if (!gs_pack_keys(&j->g->head.keys, j->w->loops, &j->w->plan, &j->block, mask, n, j->keys))
 		return GS_INVALID;
+	if (j->g->factor != 1)
+		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
 	if (!j->g->few)
 		GS_TRY(place_first(j, stream, j->keys, j->g->slot_bits, j->keys, n));
 	else if (!s->whole)
@@ -325,30 +244,11 @@ add_block(job *j)
 	return GS_OK;
 }
 
-/* Returns true if columns that were said to have no NULLs have none among some rows. */
-static bool
-nulls_known(const gs_cpu_groups *g, const gs_span *span, const gs_held *columns)
-{
-	for (uint32_t c = 0; c < g->head.steps->ncolumns; c++)
-	{
-		if (columns[c].nulls == NULL || g->head.ranges[c].nulls || g->plan.packed[c] == NULL)
-			continue;
-		for (uint32_t at = 0; at < span->rows; at += 64)
-		{
-			uint32_t n = span->rows - at < 64 ? span->rows - at : 64;
-
-			if (gs_null_bits(columns[c].nulls, (uint64_t) span->first + at, n) != 0)
-				return false;
-		}
-	}
-	return true;
-}
-
 /* Adds a span's rows. */
 static gs_status
 add_span(job *j, gs_work *work, const gs_span *span, const gs_held *columns)
 {
-	if (!nulls_known(j->g, span, columns))
+	if (!gs_nulls_known(&j->w->plan, j->g->head.ranges, span, columns))
 		return GS_INVALID;
 	for (uint32_t done = 0; done < span->rows; done += GS_STEP_ROWS)
 	{

@@ -161,15 +161,12 @@ plan_terms(const gs_steps *steps, const gs_term *terms, uint32_t n, arena *a)
 	return plans;
 }
 
-/* Plans the terms of the filter and of the aggregates. */
+/* Plans the terms of the aggregates. */
 static void
-plan_filters(gs_steps_plan *plan, const gs_filter_step *filter, arena *a)
+plan_clauses(gs_steps_plan *plan, arena *a)
 {
 	const gs_group_step *group = plan->group;
 
-	plan->nterms = filter != NULL ? filter->nterms : 0;
-	if (filter != NULL)
-		plan->terms = plan_terms(plan->steps, filter->terms, filter->nterms, a);
 	plan->clauses = take(a, group->naggregates * sizeof(gs_term_plan *));
 	for (uint32_t i = 0; i < group->naggregates; i++)
 	{
@@ -230,6 +227,26 @@ is_plain(const gs_steps *steps, const gs_instruction *code, uint32_t ncode)
 	return ncode == 1 && code[0].code == GS_CODE_COLUMN && steps->types[code[0].operand] != GS_F32;
 }
 
+/* Takes memory for the values of some columns in a block. */
+static void
+take_packed(gs_steps_plan *plan, uint64_t columns, arena *a)
+{
+	for (uint32_t c = 0; c < plan->steps->ncolumns; c++)
+		if (columns >> c & 1)
+			plan->packed[c] = take(a, GS_STEP_ROWS * gs_width_of((gs_type) plan->steps->types[c]));
+}
+
+/* Takes memory for the columns of orders. */
+static void
+plan_orders(gs_steps_plan *plan, const gs_rows_step *rows, arena *a)
+{
+	uint64_t columns = 0;
+
+	for (uint32_t i = 0; i < rows->norders; i++)
+		columns |= (uint64_t) 1 << rows->orders[i].column;
+	take_packed(plan, columns, a);
+}
+
 /* Plans the aggregates, and takes memory for what a block of them needs. */
 static void
 plan_group(gs_steps_plan *plan, arena *a)
@@ -257,9 +274,7 @@ plan_group(gs_steps_plan *plan, arena *a)
 	}
 	for (uint32_t k = 0; k < group->nkeys; k++)
 		columns |= (uint64_t) 1 << gs_group_key(plan->steps, k);
-	for (uint32_t c = 0; c < plan->steps->ncolumns; c++)
-		if (columns >> c & 1)
-			plan->packed[c] = take(a, GS_STEP_ROWS * gs_width_of((gs_type) plan->steps->types[c]));
+	take_packed(plan, columns, a);
 	for (uint32_t i = 0; i < most; i++)
 		plan->slots[i] = take(a, GS_STEP_ROWS * sizeof(gs_wide));
 }
@@ -267,10 +282,19 @@ plan_group(gs_steps_plan *plan, arena *a)
 size_t
 gs_steps_plan_make(gs_steps_plan *plan, const gs_steps *steps, char *memory)
 {
+	const gs_filter_step *filter = gs_steps_filter(steps);
 	arena a = {memory, 0};
 
 	*plan = (gs_steps_plan){.steps = steps, .group = gs_steps_group(steps)};
-	plan_filters(plan, gs_steps_filter(steps), &a);
-	plan_group(plan, &a);
+	plan->nterms = filter != NULL ? filter->nterms : 0;
+	if (filter != NULL)
+		plan->terms = plan_terms(steps, filter->terms, filter->nterms, &a);
+	if (plan->group != NULL)
+	{
+		plan_clauses(plan, &a);
+		plan_group(plan, &a);
+	}
+	else
+		plan_orders(plan, gs_steps_rows(steps), &a);
 	return a.used;
 }

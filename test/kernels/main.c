@@ -23,6 +23,7 @@ main(int argc, char **argv)
 		{"scans", "check", test_check, ANYWHERE, USUAL},
 		{"scans", "steps", test_steps, ANYWHERE, USUAL},
 		{"scans", "groups", test_groups, ANYWHERE, USUAL},
+		{"scans", "places", test_places, ANYWHERE, USUAL},
 		{"scans", "steps-check", test_steps_check, CPU_ONLY, USUAL},
 		{"scans", "scan-large", test_scan_large, ANYWHERE, LARGE},
 		{"sorts", "radix", test_radix, ANYWHERE, USUAL},

@@ -151,3 +151,16 @@ list_top(steps_list *l, uint64_t limit, const gs_top_order *orders, uint32_t n)
 	top->norders = n;
 	memcpy(top->orders, orders, n * sizeof(*orders));
 }
+
+void
+list_rows(steps_list *l, uint64_t offset, uint64_t limit, const gs_row_order *orders, uint32_t n)
+{
+	gs_rows_step *rows;
+
+	begin_step(l, GS_STEP_ROWS, sizeof(gs_rows_step), n * sizeof(*orders));
+	rows = (gs_rows_step *) (l->bytes + l->step);
+	rows->offset = offset;
+	rows->limit = limit;
+	rows->norders = n;
+	memcpy(rows->orders, orders, n * sizeof(*orders));
+}

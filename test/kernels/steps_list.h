@@ -43,6 +43,8 @@ void list_keys(steps_list *l, const uint32_t *keys, uint32_t n);
 void list_refine(steps_list *l, uint32_t operation, double fraction, const gs_term *terms, uint32_t n);
 /* Begins HAVING, whose terms follow. */
 void list_having(steps_list *l, uint32_t nterms);
+/* Adds ROWS. */
+void list_rows(steps_list *l, uint64_t offset, uint64_t limit, const gs_row_order *orders, uint32_t n);
 void list_top(steps_list *l, uint64_t limit, const gs_top_order *orders, uint32_t n);
 
 #endif

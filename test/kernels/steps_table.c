@@ -5,6 +5,8 @@
 
 #include "scan_test.h"
 
+#include "../../kernels/common/steps_row.h"
+
 static const uint32_t lengths[] = {1, 63, 64, 65, 127, 128, 1000, 1023, 1024, 1025, 2047, 2049, 4096, 9000, 70000};
 
 /* Values that are small, of all of the type's bits, or corners; those of 128 bits can be added up. */
@@ -96,6 +98,75 @@ drop_table(table *t)
 				drop(&t->nulls[s][c]);
 			free(t->plain[s].values[c]), free(t->plain[s].nulls[c]);
 		}
+}
+
+void
+make_key(table *t, uint32_t c, uint64_t groups)
+{
+	size_t width = gs_type_width(t->types[c]);
+	int kind = (int) (rnd() % 4);
+	uint64_t factor = kind == 2 ? 1 + rnd() % 100000 : 1;
+
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+		{
+			uint64_t g = rnd() % groups;
+			wide v;
+			double d;
+			float f;
+
+			g = kind == 1 && rnd() % 4 ? g % 3 : g;
+			v = (wide) (g * factor) - (kind == 3 ? (wide) (groups / 2) : 0);
+			d = g == 1 ? -0.0 : g == 2 && kind == 1 ? NAN : (double) (v / 2) * 0.5;
+			f = (float) d;
+			memcpy(t->plain[s].values[c] + r * width,
+				   t->types[c] == GS_F64 ? (void *) &d : t->types[c] == GS_F32 ? (void *) &f : (void *) &v, width);
+		}
+}
+
+gs_range
+column_range(const table *t, uint32_t c)
+{
+	gs_steps *steps = calloc(1, sizeof(gs_steps) + 8);
+	gs_wide low = gs_number_greatest(GS_NUMBER_I128), high = gs_number_least(GS_NUMBER_I128);
+	plain_segment moved = {0};
+	gs_range range = {.nulls = false};
+
+	steps->types[0] = (uint8_t) t->types[c];
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+	{
+		moved.values[0] = t->plain[s].values[c];
+		moved.nulls[0] = t->plain[s].nulls[c];
+		range.nulls |= moved.nulls[0] != NULL;
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+		{
+			value v = column_value(steps, &moved, 0, r);
+			gs_wide code = v.real ? (gs_wide) gs_float_order64(gs_real_bits(v.d), true) : v.i;
+
+			if (v.null)
+				continue;
+			low = code < low ? code : low;
+			high = code > high ? code : high;
+		}
+	}
+	range.low = (gs_constant){{(uint64_t) low, (uint64_t) (low >> 64)}};
+	range.high = (gs_constant){{(uint64_t) high, (uint64_t) (high >> 64)}};
+	free(steps);
+	return range;
+}
+
+uint32_t
+range_bits(const gs_range *range, gs_type type)
+{
+	gs_wide low = gs_constant_scalar(&range->low, false).integer, high = gs_constant_scalar(&range->high, false).integer;
+	gs_unsigned_wide span = low > high ? 0 : (gs_unsigned_wide) high - (gs_unsigned_wide) low;
+	uint32_t bits = 0;
+
+	if (type == GS_F32 && low <= high)
+		span = (gs_unsigned_wide) ((high >> 29) - (low >> 29));
+	for (span += range->nulls; span > 0; span >>= 1)
+		bits++;
+	return bits;
 }
 
 /* ---- lists */

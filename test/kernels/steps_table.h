@@ -4,6 +4,7 @@
 #ifndef GPUSORT_TEST_STEPS_TABLE_H
 #define GPUSORT_TEST_STEPS_TABLE_H
 
+#include "../../kernels/gs_groups.h"
 #include "engine.h"
 #include "steps_reference.h"
 
@@ -23,6 +24,13 @@ void make_table(table *t, uint32_t ncolumns, const gs_type *types);
 /* Takes over what was changed in the plain segments. */
 void put_table(table *t);
 void drop_table(table *t);
+
+/* Makes a column's values those of some number of groups: even, with a few frequent ones, or far from each other. */
+void make_key(table *t, uint32_t c, uint64_t groups);
+/* Finds the range of a column's values, which may be wider than need be. */
+gs_range column_range(const table *t, uint32_t c);
+/* Returns the bits that a key of a range needs. */
+uint32_t range_bits(const gs_range *range, gs_type type);
 
 /* Adds the constants of a test with a column to a step, and returns the term. */
 gs_term some_term(steps_list *l, const table *t, uint32_t c, gs_test test);
