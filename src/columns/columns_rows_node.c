@@ -143,8 +143,12 @@ begin_child(GpuRowsState *node)
 	node->passed = rows_passed(node);
 	bound_child(node);
 	for (uint64 i = 0; i < node->passed; i++)
-		if (TupIsNull(ExecProcNode(child)))
+	{
+		TupleTableSlot *row = ExecProcNode(child);
+
+		if (TupIsNull(row))
 			return;
+	}
 	pass_over(node);
 }
 
@@ -195,8 +199,8 @@ next_of_child(const GpuRowsState *node)
 	if (TupIsNull(row))
 		return false;
 	tid = slot_getattr(row, 1, &isnull);
-	if (!table_tuple_fetch_row_version(scan->ss_currentRelation, (ItemPointer) DatumGetPointer(tid), scan->ps.state->es_snapshot,
-									   scan->ss_ScanTupleSlot))
+	if (!table_tuple_fetch_row_version(scan->ss_currentRelation, (ItemPointer) DatumGetPointer(tid),
+									   scan->ps.state->es_snapshot, scan->ss_ScanTupleSlot))
 		elog(ERROR, "a row that was just read is not there");
 	return true;
 }
