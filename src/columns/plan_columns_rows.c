@@ -302,7 +302,10 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 
 /* ---------------------------------------------------------------- pages */
 
-/* Returns true if the query is ORDER BY with LIMIT over this table alone, so that nothing is between the two. */
+/*
+ * Returns true if the query is ORDER BY with LIMIT over this table alone, so that nothing is between the two.  Volatile
+ * functions are called for rows that OFFSET passes over.
+ */
 static bool
 is_page(const Offer *offer)
 {
@@ -313,7 +316,8 @@ is_page(const Offer *offer)
 		parse->sortClause != NIL && parse->groupClause == NIL && !parse->hasAggs && parse->havingQual == NULL &&
 		!parse->hasWindowFuncs && parse->distinctClause == NIL && !parse->hasTargetSRFs &&
 		parse->setOperations == NULL && offer->rel->reloptkind == RELOPT_BASEREL &&
-		bms_equal(offer->rel->relids, offer->root->all_baserels);
+		bms_equal(offer->rel->relids, offer->root->all_baserels) &&
+		!contain_volatile_functions((Node *) offer->root->processed_tlist);
 }
 
 /* Returns a column of the table that has the values of a pathkey, in their type's own order, or NULL. */
