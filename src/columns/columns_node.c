@@ -10,11 +10,13 @@
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/value.h"
 #include "optimizer/optimizer.h"
 
 #include "src/base/guc.h"
 #include "columns_node.h"
+#include "columns_rows_node.h"
 #include "columns_result.h"
 
 /* Takes the plan's expressions of one kind. */
@@ -200,6 +202,15 @@ answer_from_columns(GpuColumnsState *node)
 	return NULL;
 }
 
+/* Walker: has nodes below, which are PostgreSQL's plan, not ask for its rows. */
+static bool
+leave_scans(PlanState *state, void *why)
+{
+	if (our_node(state->plan) == &columns_rows_node)
+		((GpuColumnsState *) state)->why = why;
+	return planstate_tree_walker(state, leave_scans, why);
+}
+
 bool
 columns_try(GpuColumnsState *node, const char *(*answer) (GpuColumnsState *node))
 {
@@ -222,6 +233,7 @@ columns_try(GpuColumnsState *node, const char *(*answer) (GpuColumnsState *node)
 		return true;
 	/* reasons may lie in the context of an answer */
 	node->why = MemoryContextStrdup(node->css.ss.ps.state->es_query_cxt, why);
+	(void) leave_scans(node->child, unconstify(char *, node->why));
 	return false;
 }
 

@@ -146,7 +146,7 @@ fetch_cost(const Offer *offer, double rows)
 	page = pages < 2 ? random_cost : random_cost - (random_cost - sequential_cost) * sqrt(pages / all);
 	if (!offer->all)
 		qual = rel->baserestrictcost;
-	return ceil(pages) * page + qual.startup +
+	return ceil(pages) * (page + COLUMNS_FETCHED_PAGE_COST) + qual.startup +
 		rows * (cpu_tuple_cost + COLUMNS_ROW_COST + qual.per_tuple + rel->reltarget->cost.per_tuple) +
 		rel->reltarget->cost.startup;
 }

@@ -247,6 +247,9 @@ store_note(ServiceLink *link, uint64 table, const char *reason)
 {
 	gsd_note	note;
 
+	/* a question that was left is told nothing */
+	if (!store_usable(link))
+		return;
 	gsd_head(&note.head, GSD_NOTE, sizeof(note));
 	note.table = table;
 	strlcpy(note.reason, reason, sizeof(note.reason));

@@ -318,18 +318,18 @@ store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 add
 	*groups = (StoreGroups) {.count = message.answered.groups, .left = message.answered.groups, .link = link,
 		.steps = question->steps, .bytes = gs_steps_result_bytes(question->steps), .rows = answer->rows + added};
 	*why = ENGINE_PROTOCOL;
+	/* until the last part, whatever is wrong */
+	link->asking = groups->count * groups->bytes > link->layout.area_bytes;
 	if (!count_possible(groups->steps, groups->count, groups->rows) ||
 		message.answered.bytes != groups->count * groups->bytes)
 		return false;
 	make_fingerprints(groups);
 	groups->last = palloc(groups->bytes);
-	if (message.answered.bytes <= link->layout.area_bytes)
+	if (!link->asking)
 	{
 		groups->here = link_area(link, 0);
 		groups->nhere = (uint32) groups->count;
 	}
-	else
-		link->asking = true;	/* until the last part */
 	*why = ENGINE_OK;
 	return true;
 }

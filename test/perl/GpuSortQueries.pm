@@ -278,7 +278,7 @@ sub rows_query
 	return "SELECT q.ctid, (SELECT count(*) FROM $table WHERE $name = q.$name AND $more) FROM ($query ORDER BY ctid"
 		. ' LIMIT 3) AS q ORDER BY 1'
 		if chance(0.3);
-	return "SELECT q.ctid, q.$name FROM ($query ORDER BY ctid LIMIT 50) AS q JOIN $table USING (ctid) ORDER BY 1";
+	return "SELECT q.ctid, q.$name FROM ($query OFFSET 0) AS q JOIN $table AS j ON j.ctid = q.ctid ORDER BY 1 LIMIT 50";
 }
 
 # A query over a table's columns, given as name => type, and the query for the scale of its sums of floats.  plain: only

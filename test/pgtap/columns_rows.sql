@@ -194,6 +194,28 @@ SELECT results_eq('EXECUTE chosen (5, 7)', $$VALUES (5::bigint), (6), (7)$$, 'th
 RESET gpusort.columns;
 SELECT results_eq('SELECT x.id FROM generate_series(0, 3) AS g, LATERAL (SELECT id FROM t WHERE i4 > g ORDER BY i8, id LIMIT g OFFSET g) AS x', 'SELECT x.id FROM generate_series(0, 3) AS g, LATERAL (SELECT id FROM t WHERE i4 > g AND (note || i8) IS NOT NULL ORDER BY i8, id LIMIT g OFFSET g) AS x',
 	'bounds that change');
+-- children that read an index alone, or give the order
+CREATE INDEX ON odd (id);
+CREATE INDEX ON odd (i2, i4);
+VACUUM odd;
+SET enable_indexscan = on;
+SET enable_indexonlyscan = on;
+SET gpusort.columns = force;
+PREPARE indexed AS SELECT id FROM odd WHERE id BETWEEN 5 AND 7;
+PREPARE first AS SELECT id FROM odd ORDER BY id LIMIT 3 OFFSET 7;
+PREPARE two AS SELECT id FROM odd WHERE i2 = 6 AND i4 = 2 AND id < 1000;
+SELECT matches(plan_of('EXPLAIN EXECUTE indexed', 'force'), 'GpuColumns.*Index Scan', 'a scan over an index');
+SELECT matches(plan_of('EXPLAIN EXECUTE first', 'force'), 'GpuColumns.*Index Scan', 'a page over an index');
+SELECT matches(plan_of('EXPLAIN EXECUTE two', 'force'), 'GpuColumns.*(Index|Bitmap Heap) Scan', 'a scan over another');
+CREATE TEMP TABLE wanted AS SELECT ARRAY(SELECT id FROM odd WHERE i2 + 0 = 6 AND i4 + 0 = 2 AND id < 1000 ORDER BY id) AS ids;
+SELECT bag_eq('EXECUTE two', 'SELECT unnest(ids) FROM wanted', 'rows of both conditions');
+SET gpusort.columns = off;
+SELECT results_eq('EXECUTE indexed', $$VALUES (5::bigint), (6), (7)$$, 'the child reads the index');
+SELECT results_eq('EXECUTE first', $$VALUES (8::bigint), (9), (10)$$, 'and gives the order');
+SELECT bag_eq('EXECUTE two', 'SELECT unnest(ids) FROM wanted', 'the other index');
+RESET gpusort.columns;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
 DEALLOCATE ALL;
 RESET plan_cache_mode;
 

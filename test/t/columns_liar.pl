@@ -133,7 +133,7 @@ my %rows_of = (
 	rows => 'SELECT id, n FROM t WHERE a = 77 AND n > 500',
 	many => 'SELECT id, n FROM t ORDER BY id LIMIT 25000 OFFSET 5');
 foreach my $case (
-	[ 'corrupt@finish', $impossible, $impossible ], [ 'corrupt@next', $broken, $impossible ],
+	[ 'corrupt@finish', $broken, $impossible ], [ 'corrupt@next', $broken, $impossible ],
 	[ 'keys@finish', $broken, $impossible ], [ 'short:0@next', $broken, $broken ],
 	[ 'short:40000@finish', $broken, $broken ], [ 'oom@begin', 'out of device memory', 'out of device memory' ],
 	[ 'device@add', 'GPU failed', 'GPU failed' ], [ 'device@next', 'columns', 'columns', 'GPU failed' ])
