@@ -43,21 +43,11 @@ typedef struct gs_packed_keys
 /* Plans the packed key.  GS_TOO_BIG: it has more than GS_GROUPS_KEY_BITS.  GS_INVALID: a range of no such type. */
 gs_status gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges);
 
-/* Finds a row's part of the packed key.  Returns false if its value is outside of the range. */
-GS_BOTH bool
-gs_packed_key_part(const gs_packed_key *key, const gs_held *columns, uint64_t row, uint64_t *part)
+/* Returns the part of a value, of which (code >> drop) - low is known. */
+GS_BOTH uint64_t
+gs_packed_key_turn(const gs_packed_key *key, uint64_t x)
 {
-	const gs_held *column = &columns[key->column];
-	gs_unsigned_wide x;
-
-	*part = key->null_code;
-	if (gs_held_null(column, row))
-		return key->nulls;
-	x = (gs_unsigned_wide) (gs_scalar_code(gs_column_scalar(key->type, column->values, row),
-										   gs_type_is_float(key->type)) >> key->drop);
-	x -= (gs_unsigned_wide) key->low;
-	*part = (key->descending ? key->span - (uint64_t) x : (uint64_t) x) + key->bump;
-	return x <= key->span;
+	return (key->descending ? key->span - x : x) + key->bump;
 }
 
 /* Returns the double of an order: the inverse of gs_float_order64. */
@@ -121,6 +111,15 @@ typedef struct gs_group_list
 	gs_reduced *groups;
 	uint8_t kinds[GS_STEPS_MAX_KEYS + GS_STEPS_MAX_AGGREGATES]; /* of the members */
 } gs_group_list;
+
+/* Returns how many rows a page has, of those that pass. */
+GS_BOTH uint64_t
+gs_page_rows(const gs_rows_step *step, uint64_t rows)
+{
+	const uint64_t left = step->offset < rows ? rows - step->offset : 0;
+
+	return step->limit > 0 && step->limit < left ? step->limit : left;
+}
 
 void gs_group_list_init(gs_group_list *list, const gs_steps *steps, const gs_host *host);
 /* Adds a group, if it passes. */

@@ -128,8 +128,8 @@ ask(const char *name, const steps_list *l, int runs)
 		must(gs_groups_open(engines[0], &l->head, ranges, rows, threads, &groups), "open");
 		phase(false);
 		at[1] = now(CLOCK_MONOTONIC);
-		parts = gs_groups_parts(groups);
-		phase(true);
+		while ((parts = gs_groups_parts(groups)) > 0)
+			phase(true);
 		at[2] = now(CLOCK_MONOTONIC);
 		must(gs_groups_end(groups, engines[0], 0, &n), "end");
 		out = malloc(n * gs_steps_result_bytes(&l->head) + 1);

@@ -58,17 +58,6 @@ join_counts(gs_places *p, uint64_t *counts)
 	return sum;
 }
 
-/* Finds how many rows the page has, of all that pass. */
-static void
-find_page(gs_places *p, uint64_t rows)
-{
-	p->count = p->step->offset < rows ? rows - p->step->offset : 0;
-	if (p->step->limit > 0 && p->step->limit < p->count)
-		p->count = p->step->limit;
-	if (p->count > GS_GROUPS_MOST_BYTES / sizeof(gs_row))
-		p->failure = GS_TOO_BIG;
-}
-
 /* Sets how many rows are taken, from a window of buckets; those at its ends may be one key each. */
 static void
 set_quotas(gs_places *p, const uint64_t *counts, uint32_t first, uint32_t last, uint64_t rows)
@@ -120,7 +109,9 @@ places_parts(gs_groups *groups, uint32_t round)
 		return 0;
 	rows = join_counts(p, counts);
 	if (round == 0)
-		find_page(p, rows);
+		p->count = gs_page_rows(p->step, rows);
+	if (p->count > GS_GROUPS_MOST_BYTES / sizeof(gs_row))
+		p->failure = GS_TOO_BIG;
 	if (p->count == 0 || p->failure != GS_OK)
 		return 0;
 	narrow(p, counts);

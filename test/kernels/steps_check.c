@@ -36,6 +36,18 @@ full_list(steps_list *l)
 	list_column(l, GS_MAX, 0, GS_NUMBER_I32);
 }
 
+/* A list with a page of rows. */
+static void
+rows_list(steps_list *l)
+{
+	const gs_row_order orders[2] = {{0, 1, 0, 0}, {1, 0, 1, 0}};
+
+	list_begin(l, types, 3);
+	list_filter(l, 1);
+	list_term(l, 2, GS_TEST_NOT_NULL, 0, 0);
+	list_rows(l, 10, 20, orders, 2);
+}
+
 static bool
 valid(const steps_list *l)
 {
@@ -64,8 +76,9 @@ carry_out_groups(const steps_list *l, const gs_held_rows *rows)
 	if (status != GS_OK)
 		return status;
 	status = gs_groups_rows(groups, 0, engine, rows);
-	for (uint32_t p = 0, n = status == GS_OK ? gs_groups_parts(groups) : 0; p < n && status == GS_OK; p++)
-		status = gs_groups_part(groups, 0, engine, p);
+	for (uint32_t parts; status == GS_OK && (parts = gs_groups_parts(groups)) > 0;)
+		for (uint32_t p = 0; p < parts && status == GS_OK; p++)
+			status = gs_groups_part(groups, 0, engine, p);
 	if (status == GS_OK)
 		status = gs_groups_end(groups, engine, 0, &n);
 	gs_groups_close(groups, engine);
@@ -104,12 +117,12 @@ carry_out(const steps_list *l)
 
 /* Changes every byte of a valid list. */
 static void
-mutated(void)
+mutated(void (*make)(steps_list *))
 {
 	static steps_list l;
 	uint32_t bytes, passed = 0;
 
-	full_list(&l);
+	make(&l);
 	bytes = l.head.bytes;
 	for (uint32_t at = 0; at < bytes; at++)
 		for (int turn = 0; turn < (small_only ? 4 : 24); turn++)
@@ -132,11 +145,11 @@ mutated(void)
 
 /* Lists that are cut off. */
 static void
-cut(void)
+cut(void (*make)(steps_list *))
 {
 	static steps_list l;
 
-	full_list(&l);
+	make(&l);
 	for (uint32_t bytes = 0; bytes < l.head.bytes; bytes++)
 	{
 		steps_list *copy = malloc(bytes > 0 ? bytes : 1);
@@ -226,6 +239,64 @@ wrong_list(steps_list *l, int n)
 	}
 }
 
+/* Makes the n-th wrong list with ROWS.  Returns NULL after the last, otherwise what is wrong. */
+static const char *
+wrong_rows(steps_list *l, int n)
+{
+	static const gs_row_order many[GS_STEPS_MAX_KEYS + 1];
+	gs_filter_step *filter;
+	gs_rows_step *rows;
+
+	rows_list(l);
+	filter = (gs_filter_step *) (l->bytes + l->head.first);
+	rows = (gs_rows_step *) (l->bytes + l->head.first + filter->step.bytes);
+	switch (n)
+	{
+		case 0: rows->zero = 1; return "zero of the rows";
+		case 1: rows->norders = 3; return "orders beyond";
+		case 2: rows->norders = 1; return "an order too much";
+		case 3: rows->norders = 0xffffffff; return "orders far beyond";
+		case 4: rows->orders[1].column = 3; return "an order by a column that is none";
+		case 5: rows->orders[0].descending = 2; return "no such direction";
+		case 6: rows->orders[0].nulls_first = 2; return "no such place of NULLs";
+		case 7: rows->orders[0].zero = 1; return "zero of an order";
+		case 8: list_begin(l, types, 3); list_rows(l, 1, 0, many, 0); return "an offset without orders";
+		case 9: list_begin(l, types, 3); list_rows(l, 0, 1, many, 0); return "a limit without orders";
+		case 10: list_begin(l, types, 3); list_rows(l, 0, 1, many, GS_STEPS_MAX_KEYS + 1); return "too many orders";
+		case 11: list_rows(l, 0, 1, many, 1); return "two of ROWS";
+		case 12: list_top(l, 1, &(gs_top_order){0, 0, 0, 0}, 1); return "TOP behind ROWS";
+		case 13: list_having(l, 0); return "HAVING behind ROWS";
+		case 14: list_filter(l, 0); return "a filter behind ROWS";
+		case 15: list_group(l, 1); list_aggregate(l, GS_COUNT, NULL, 0); return "groups behind ROWS";
+		case 16: full_list(l); list_rows(l, 0, 1, many, 1); return "ROWS behind groups";
+		case 17: rows->step.kind = GS_STEP_ROWS + 1; return "no such step";
+		case 18: rows->step.kind = GS_STEP_TOP; return "TOP without groups";
+		case 19: rows->step.bytes = 24; return "a step that is cut off";
+		default: return NULL;
+	}
+}
+
+/* Lists with ROWS that are right at the limits. */
+static void
+right_rows(void)
+{
+	static steps_list l;
+	static const gs_row_order many[GS_STEPS_MAX_KEYS];
+
+	rows_list(&l);
+	check(valid(&l), "a page");
+	check(!gs_steps_reduces(&l.head), "a page is no reduction");
+	check(gs_steps_result_bytes(&l.head) == sizeof(gs_row), "a page has places");
+	carry_out(&l);
+	list_begin(&l, types, 3);
+	list_rows(&l, 0, 0, many, 0);
+	check(valid(&l), "all rows");
+	carry_out(&l);
+	list_begin(&l, types, 3);
+	list_rows(&l, UINT64_MAX, UINT64_MAX, many, GS_STEPS_MAX_KEYS);
+	check(valid(&l), "many orders");
+}
+
 /* Expressions of many values, and lists of many terms. */
 static void
 deep(void)
@@ -284,7 +355,12 @@ test_steps_check(void)
 	check(gs_steps_check((const gs_steps *) (l.bytes + 1), 1000) == GS_INVALID, "not aligned");
 	for (int n = 0; (what = wrong_list(&l, n)) != NULL; n++)
 		check(!valid(&l), "refused: %s", what);
+	right_rows();
+	for (int n = 0; (what = wrong_rows(&l, n)) != NULL; n++)
+		check(!valid(&l), "refused: %s", what);
 	deep();
-	cut();
-	mutated();
+	cut(full_list);
+	cut(rows_list);
+	mutated(full_list);
+	mutated(rows_list);
 }

@@ -174,6 +174,7 @@ static const gs_engine_ops cuda_ops = [] {
 	ops.rows = &gs_cuda_row_ops;
 	ops.sort = &gs_cuda_sort_family;
 	ops.groups = &gs_cuda_group_ops;
+	ops.places = &gs_cuda_place_ops;
 	gs_cuda_sort_ops(&ops);
 	return ops;
 }();

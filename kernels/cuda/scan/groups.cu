@@ -301,9 +301,8 @@ write_results(cuda_groups *g, const results_args &r)
 	return GS_OK;
 }
 
-/* Returns what kernels have reported. */
-static gs_status
-failure_of(cuda_groups *g)
+gs_status
+gs_groups_failure(cuda_groups *g)
 {
 	gs_group_state found;
 
@@ -360,13 +359,13 @@ groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 		g->late = selects_first(g);
 		g->results = r;
 		if (g->late)
-			return failure_of(g);
+			return gs_groups_failure(g);
 		GS_TRY(take(g, r.groups, &r.keys));
 		GS_TRY(take(g, r.groups * g->list.members, &r.out));
 		g->out = r.out;
 		GS_TRY(write_results(g, r));
 	}
-	return failure_of(g);
+	return gs_groups_failure(g);
 }
 
 /* There are no parts: rows have done all. */
@@ -429,9 +428,8 @@ groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, vo
 	return GS_OK;
 }
 
-/* Implements gs_groups_close. */
-static void
-groups_close(gs_groups *groups, gs_engine *engine)
+void
+gs_groups_drop(gs_groups *groups, gs_engine *engine)
 {
 	cuda_groups *g = (cuda_groups *) groups;
 
@@ -443,7 +441,7 @@ groups_close(gs_groups *groups, gs_engine *engine)
 }
 
 const gs_group_ops gs_cuda_group_ops = {groups_open, groups_rows, groups_parts, groups_part,
-										groups_end,	 groups_read, groups_close};
+										groups_end,	 groups_read, gs_groups_drop};
 
 /* Has tests choose the way of groups. */
 extern "C" void

@@ -493,8 +493,9 @@ pack_rows(const gs_lists &l, const P &p, u32 mask, u64 (&packed)[P::ROWS], u32 &
 			{
 				const bool null = !(values >> j & 1);
 				bool outside = !key.nulls;
-				const u64 part = null ? key.null_code : part_of(key, l.key_values[k].real, true, lo[j],
-									P::ANY ? hi[j] : upper_half(l.key_values[k], lo[j]), outside);
+				const u64 part = null ? key.null_code
+					: gs_packed_key_turn(&key, part_of(key, l.key_values[k].real, true, lo[j],
+										 P::ANY ? hi[j] : upper_half(l.key_values[k], lo[j]), outside));
 
 				if (outside)
 				{

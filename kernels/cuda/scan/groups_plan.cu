@@ -198,9 +198,16 @@ plan_aggregate(gs_lists *l, gs_fold *f, const gs_steps *steps, const gs_aggregat
 	plan_fold(l, f, steps, a->operation, gs_aggregate_number(steps, a), ranges, rows);
 }
 
+/* Returns how many aggregates a list has. */
+static u32
+aggregates_of(const gs_steps *steps)
+{
+	return gs_steps_group(steps) != NULL ? gs_steps_group(steps)->naggregates : 0;
+}
+
 /*
  * Plans a list, whose keys are packed.  ranges NULL: unknown.  Fold 0 is the number of rows, fold 1 + i aggregate i;
- * the minima of keys that may be zeros follow.
+ * the minima of groups' keys that may be zeros follow.
  */
 gs_status
 gs_lists_plan(gs_lists *l, const gs_steps *steps, const gs_range *ranges, u64 rows)
@@ -211,17 +218,17 @@ gs_lists_plan(gs_lists *l, const gs_steps *steps, const gs_range *ranges, u64 ro
 
 	l->nterms = terms = filter != NULL ? filter->nterms : 0;
 	l->ncolumns = steps->ncolumns;
-	l->nkeys = group->nkeys;
-	l->naggregates = group->naggregates;
+	l->nkeys = l->keys.n;
+	l->naggregates = aggregates_of(steps);
 	l->folds[0].owns = true;
 	plan_fold(l, &l->folds[0], steps, GS_COUNT, GS_NUMBER_I64, NULL, rows);
-	for (u32 i = 0; i < group->naggregates; i++)
+	for (u32 i = 0; i < l->naggregates; i++)
 		plan_aggregate(l, &l->folds[1 + i], steps, &group->aggregates[i], ranges, rows, &terms);
-	l->nfolds = 1 + group->naggregates;
-	for (u32 k = 0; k < group->nkeys; k++)
+	l->nfolds = 1 + l->naggregates;
+	for (u32 k = 0; k < l->nkeys; k++)
 	{
-		l->key_values[k] = column_reading(steps, gs_group_key(steps, k));
-		if (!l->keys.keys[k].zeros)
+		l->key_values[k] = column_reading(steps, l->keys.keys[k].column);
+		if (group == NULL || !l->keys.keys[k].zeros)
 			continue;
 		gs_fold *f = &l->folds[l->key_folds[k] = l->nfolds++];
 
@@ -281,7 +288,7 @@ layout_of(const gs_steps *steps, const gs_held_rows *rows)
 	layout l = {};
 
 	l.nterms = filter != NULL ? filter->nterms : 0;
-	for (u32 i = 0; i < group->naggregates; i++)
+	for (u32 i = 0; i < aggregates_of(steps); i++)
 		l.nterms += group->aggregates[i].nterms;
 	for (u64 i = 0; i < rows->nspans; i++)
 		l.ntiles += (rows->spans[i].rows + (u64) GS_GROUP_TILE - 1) / GS_GROUP_TILE;
@@ -311,7 +318,7 @@ write_terms(const gs_steps *steps, gs_quick_term *to)
 
 	for (u32 t = 0; filter != NULL && t < filter->nterms; t++)
 		*to++ = plan_term(steps, &filter->terms[t]);
-	for (u32 i = 0; i < group->naggregates; i++)
+	for (u32 i = 0; i < aggregates_of(steps); i++)
 		for (u32 t = 0; t < group->aggregates[i].nterms; t++)
 			*to++ = plan_term(steps, (const gs_term *) gs_steps_at(steps, group->aggregates[i].terms) + t);
 }

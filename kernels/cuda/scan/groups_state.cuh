@@ -57,6 +57,9 @@ struct cuda_groups
 	bool late;		   /* results are written for the groups that may be among the first */
 	results_args results;
 	gs_group_list list;
+	/* of lists with ROWS */
+	gs_row *page; /* in device memory */
+	u64 nrows;
 };
 
 /* Allocates device memory that lasts until the end. */
@@ -101,7 +104,11 @@ member_of(const results_args &a, const gs_lists &l, u64 key, u64 slot, u32 m, bo
 	return r;
 }
 
-/* groups.cu: writes the results of folds for groups. */
+/* groups.cu: returns what kernels have reported. */
+gs_status gs_groups_failure(cuda_groups *g);
+/* Frees everything: gs_groups_close. */
+void gs_groups_drop(gs_groups *groups, gs_engine *engine);
+/* Writes the results of folds for groups. */
 gs_status gs_groups_write_folds(cuda_groups *g, const results_args &r);
 
 /* groups_top.cu: adds groups to the list, those of which (NULL: all) says the numbers, in pieces. */

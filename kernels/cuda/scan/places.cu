@@ -1,0 +1,145 @@
+/*
+ * places.cu: lists of steps with ROWS on a device: the numbers of rows that pass, sorted by packed orders if there are
+ * such; the page of them becomes places.
+ */
+#include "groups_state.cuh"
+
+#include <cstring>
+
+/* Implements gs_groups_open. */
+static gs_status
+places_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
+{
+	cuda_groups *g = (cuda_groups *) engine->host.alloc(engine->host.arg, sizeof(cuda_groups));
+
+	if (g == NULL)
+		return GS_NOMEM;
+	memset((void *) g, 0, sizeof(*g));
+	g->head = *head;
+	g->e = (gs_cuda_engine *) engine;
+	g->lists.keys = head->keys;
+	*groups = &g->head;
+	return gs_lists_plan(&g->lists, head->steps, head->ranges, head->rows);
+}
+
+/* Allocates the arrays of the sort. */
+static gs_status
+take_arrays(cuda_groups *g, const gs_sort_plan &plan)
+{
+	gs_sort_arrays *a = &g->arrays;
+
+	for (u32 i = 0; i < 2; i++)
+	{
+		GS_TRY(take(g, g->device.rows * plan.first_bytes, (u8 **) &a->first[i]));
+		GS_TRY(take(g, g->device.rows, (u32 **) &a->second[i]));
+	}
+	a->temp_bytes = gs_sort_temp_bytes(&g->e->head, plan.first_bytes == 4 ? GS_U32 : GS_U64, plan.second_bytes,
+									   g->device.rows);
+	return take(g, a->temp_bytes, (u8 **) &a->temp);
+}
+
+/* Turns row numbers into places. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS)
+page_kernel(const gs_lists *lists, const u32 *numbers, u64 n, gs_row *out)
+{
+	const u64 *bases = lists->bases;
+	const u32 nsegments = lists->nsegments;
+
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	{
+		/* the last segment that begins at or below the number: those before it which begin there have no rows */
+		const u32 segment = (u32) numbers_below(bases, nsegments, (u64) numbers[i] + 1) - 1;
+
+		out[i] = {segment, (u32) (numbers[i] - bases[segment])};
+	}
+}
+
+/* Writes the page. */
+static gs_status
+write_page(cuda_groups *g, const gs_sorted &sorted)
+{
+	const gs_rows_step *step = gs_steps_rows(g->head.steps);
+
+	g->nrows = gs_page_rows(step, sorted.n);
+	if (g->nrows > GS_GROUPS_MOST_BYTES / sizeof(gs_row))
+		return GS_TOO_BIG;
+	if (g->nrows == 0)
+		return GS_OK;
+	GS_TRY(take(g, g->nrows, &g->page));
+	page_kernel<<<gs_cuda_grid(g->e, g->nrows, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
+				  g->e->stream>>>(g->device.lists, (const u32 *) sorted.second + step->offset, g->nrows, g->page);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/* Implements gs_groups_rows, which comes once. */
+static gs_status
+places_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
+{
+	cuda_groups *g = (cuda_groups *) groups;
+	const gs_sort_plan plan = gs_sort_rows_plan(g->head.keys.bits);
+	gs_sorted sorted;
+	u8 *memory;
+
+	(void) worker;
+	if (g->came)
+		return GS_INVALID;
+	cudaSetDevice(g->e->device);
+	GS_TRY(take(g, gs_lists_bytes(g->head.steps, rows), &memory));
+	GS_TRY(take(g, 1, &g->state));
+	GS_TRY(gs_fill(engine, g->state, 0, sizeof(*g->state)));
+	GS_TRY(gs_lists_upload(g->e, &g->lists, g->head.steps, rows, memory, &g->device));
+	if (g->device.rows == 0)
+		return GS_OK;
+	if (g->device.rows > g->head.rows)
+		return GS_INVALID;
+	if (g->device.rows > GS_MAX_ROWS || g->device.numbers > UINT32_MAX)
+		return GS_TOO_BIG;
+	g->came = true;
+	GS_TRY(take_arrays(g, plan));
+	GS_TRY(gs_sort_pairs(g->e, &g->device, plan, g->arrays, g->state, &sorted));
+	GS_TRY(write_page(g, sorted));
+	return gs_groups_failure(g);
+}
+
+/* There are no parts: rows have done all. */
+static uint32_t
+places_parts(gs_groups *groups, uint32_t round)
+{
+	(void) groups, (void) round;
+	return 0;
+}
+
+/* Implements gs_groups_part, which is never called. */
+static gs_status
+places_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
+{
+	(void) groups, (void) worker, (void) engine, (void) part;
+	return GS_INVALID;
+}
+
+/* Implements gs_groups_end. */
+static gs_status
+places_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
+{
+	(void) engine;
+	*count = ((const cuda_groups *) groups)->nrows;
+	return GS_OK;
+}
+
+/* Implements gs_groups_read. */
+static gs_status
+places_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out)
+{
+	cuda_groups *g = (cuda_groups *) groups;
+
+	if (first > g->nrows || n > g->nrows - first)
+		return GS_INVALID;
+	if (n == 0)
+		return GS_OK;
+	cudaSetDevice(g->e->device);
+	GS_TRY(gs_download(engine, out, g->page + first, n * sizeof(gs_row)));
+	return gs_sync(engine);
+}
+
+const gs_group_ops gs_cuda_place_ops = {places_open, places_rows, places_parts,	 places_part,
+										places_end,	 places_read, gs_groups_drop};
