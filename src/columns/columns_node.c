@@ -16,7 +16,6 @@
 
 #include "src/base/guc.h"
 #include "columns_node.h"
-#include "columns_rows_node.h"
 #include "columns_result.h"
 
 /* Takes the plan's expressions of one kind. */
@@ -202,11 +201,13 @@ answer_from_columns(GpuColumnsState *node)
 	return NULL;
 }
 
-/* Walker: has nodes below, which are PostgreSQL's plan, not ask for its rows. */
+/* Walker: has scans below, which are PostgreSQL's plan, not ask for their rows. */
 static bool
 leave_scans(PlanState *state, void *why)
 {
-	if (our_node(state->plan) == &columns_rows_node)
+	const OurNode *kind = our_node(state->plan);
+
+	if (kind != NULL && kind->scan == &columns_scan_methods && kind->variant != NULL)
 		((GpuColumnsState *) state)->why = why;
 	return planstate_tree_walker(state, leave_scans, why);
 }

@@ -195,8 +195,8 @@ table_cost(const RelOptInfo *rel, double pages)
 }
 
 /*
- * Before the session's first question, all pages are taken to be held.  The keeper hears of a table that it holds badly,
- * as no query may come otherwise.
+ * Before the session's first question, all pages are taken to be held.  The keeper hears of a table that it holds
+ * badly, as no query may come otherwise.
  */
 Cost
 columns_held_cost(const RelOptInfo *rel, Oid relation, int nvalues)

@@ -10,8 +10,8 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "src/service/protocol.h"
 #include "row_places.h"
+#include "store.h"
 
 const char *const row_places_too_many = "its rows are more than work_mem has room for";
 static const char *const impossible = "the service's answer is impossible";
@@ -102,7 +102,7 @@ row_places_take(RowPlaces *places, const uint64 *given, uint64 n)
 	}
 	for (uint64 i = 0; i < n; i++)
 	{
-		uint64		row = given[i] & ~GSD_ADDED_ROW;
+		uint64		row = given[i] & ~STORE_ADDED_ROW;
 
 		if (row == given[i] ? !is_asked(places->proof, row) : row >= places->nadded)
 			return impossible;
@@ -122,8 +122,8 @@ ascends(const RowPlaces *places)
 }
 
 /*
- * Puts the TIDs of each block together, in the order of blocks.  Within a block they keep their order.  Returns false if
- * a block has more than there can be.
+ * Puts the TIDs of each block together, in the order of blocks.  Within a block they keep their order.  Returns false
+ * if a block has more than there can be.
  */
 static bool
 distribute(RowPlaces *places)

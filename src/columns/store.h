@@ -25,6 +25,9 @@ typedef struct gsd_page StorePage;
 typedef struct gsd_place StorePlace;
 #define STORE_NO_SEGMENT 0u
 
+/* A row of an answer that was added to the question: this, and how many were added before. */
+#define STORE_ADDED_ROW GSD_ADDED_ROW
+
 /* The sum over rows of gpusort_columns_check: see there. */
 typedef struct gsd_checked StoreChecked;
 
@@ -127,7 +130,7 @@ extern bool store_rows_send(ServiceLink *link, EngineFailure *why);
 extern bool store_answer(ServiceLink *link, uint64 added, void *results, Size bytes, StoreAnswer *answer, bool *stale,
 						 bool *overflow, EngineFailure *why);
 
-/* Groups of an answer, or rows as TIDs (protocol.h: GSD_ADDED_ROW), as they come. */
+/* Groups of an answer, or rows as TIDs, as they come. */
 typedef struct StoreGroups
 {
 	uint64		count;			/* of all */

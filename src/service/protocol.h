@@ -439,8 +439,8 @@ typedef struct gsd_answered
 } gsd_answered;
 
 /*
- * A row in the results of a list with ROWS, 8 bytes: of a page, its block above 16 bits of line pointer; of a chunk, this
- * bit and the number of rows that were added before.
+ * A row in the results of a list with ROWS, 8 bytes: of a page, its block above 16 bits of line pointer; of a chunk,
+ * this bit and the number of rows that were added before.
  */
 #define GSD_ADDED_ROW ((uint64_t) 1 << 63)
 

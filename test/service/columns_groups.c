@@ -272,7 +272,8 @@ test_rows(peer *p, uint64_t version)
 		good &= hear(p) == GSD_FREE;
 	}
 	say_count(p, GSD_FINISH, ADDED_ROWS);
-	tap_ok(rows_well(p, SEGMENT_PAGES * PAGE_ROWS + ADDED_ROWS, ADDED_ROWS) && good, "rows of all, and added ones, in parts");
+	tap_ok(rows_well(p, SEGMENT_PAGES * PAGE_ROWS + ADDED_ROWS, ADDED_ROWS) && good,
+		   "rows of all, and added ones, in parts");
 	list_begin(&l, types, 2);
 	list_rows(&l, SEGMENT_PAGES * PAGE_ROWS - 10, 20, &order, 1);
 	say_wide_ask(p, version, FIRST_BLOCK, BLOCKS, &l, false);

@@ -153,7 +153,8 @@ foreach my $case (
 
 		is(columns_used($text) eq 'columns' ? 'columns' : node_of($text)->{Columns}, $want, "$fault, $kind: why");
 		is($node->safe_psql('postgres', "$begin $rows_of{$kind}; ROLLBACK"),
-			$node->safe_psql('postgres', "SET gpusort.columns = off; $rows_of{$kind}"), "$fault, $kind: the right rows");
+			$node->safe_psql('postgres', "SET gpusort.columns = off; $rows_of{$kind}"),
+			"$fault, $kind: the right rows");
 	}
 }
 
