@@ -32,6 +32,9 @@ PGDLLEXPORT void gpusort_loader_main(Datum arg);
 #define TRANSACTION_MS 50
 #define PAUSE_MS 50
 
+/* Words of pages that a loader takes at once: a segment has few ranges of pages, each of which is work for queries. */
+#define WORDS_AT_ONCE 8
+
 /* A loader's state. */
 typedef struct Loader
 {
@@ -42,6 +45,7 @@ typedef struct Loader
 	TransactionId horizon;
 	BufferAccessStrategy strategy;
 	uint32		word;			/* of pages, being read */
+	uint32		end;			/* of the words that it has taken */
 	uint64		left;			/* its pages that are not read yet */
 	bool		over;			/* all pages are read, or nobody wants them */
 } Loader;
@@ -89,7 +93,11 @@ next_word(Loader *loader)
 
 	while (loader->left == 0)
 	{
-		loader->word = pg_atomic_fetch_add_u32(&loader->shared->next, 1);
+		if (++loader->word >= loader->end)
+		{
+			loader->word = pg_atomic_fetch_add_u32(&loader->shared->next, WORDS_AT_ONCE);
+			loader->end = loader->word + WORDS_AT_ONCE;
+		}
 		if (loader->word >= words || pg_atomic_read_u32(&loader->shared->stop) ||
 			pg_atomic_read_u32(&loader->shared->no_memory))
 			return false;

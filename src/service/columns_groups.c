@@ -123,32 +123,40 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 	return GS_OK;
 }
 
+/* A grouping, and the segments that were joined last. */
+typedef struct joining
+{
+	grouping *g;
+	const segment *known[KNOWN];
+} joining;
+
 /*
- * Adds the ranges and the rows of the mask's pages.  One that the version lacks is found by who does the pages.
+ * Adds the ranges and the rows of a run.
+ */
+static gs_status
+join_run(void *arg, const page_run *run)
+{
+	joining *join = arg;
+	grouping *g = join->g;
+	const segment **known = &join->known[run->of->number % KNOWN];
+
+	g->rows += run->rows;
+	if (*known == run->of)
+		return GS_OK;
+	*known = run->of;
+	join_segment(g, run->of, g->pages->columns);
+	return gs_steps_rows(g->steps) == NULL || gsd_rows_add(&g->rows_of, g->pages, run->of) ? GS_OK : GS_NOMEM;
+}
+
+/*
+ * Adds the ranges and the rows of the mask's pages.
  */
 static gs_status
 join_pages(grouping *g)
 {
-	const page_job *j = g->pages;
-	const segment *known[KNOWN] = {NULL};
+	joining join = {.g = g};
 
-	for (uint64_t word = 0; word * 64 < j->blocks; word++)
-		for (uint64_t bits = gsd_pages_bits(j, word); bits != 0; bits &= bits - 1)
-		{
-			const page_place *page = gsd_version_page(j->v, word * 64 + (uint64_t) __builtin_ctzll(bits));
-			const segment *s = page != NULL ? page->of : NULL;
-
-			if (s == NULL)
-				continue;
-			g->rows += page->rows;
-			if (known[s->number % KNOWN] == s)
-				continue;
-			known[s->number % KNOWN] = s;
-			join_segment(g, s, j->columns);
-			if (gs_steps_rows(g->steps) != NULL && !gsd_rows_add(&g->rows_of, j, s))
-				return GS_NOMEM;
-		}
-	return GS_OK;
+	return gsd_pages_runs(g->pages, 0, ((uint64_t) g->pages->blocks + 63) / 64, join_run, &join);
 }
 
 /*

@@ -12,6 +12,8 @@
 
 /* Words of the mask in a unit of work: 512 pages, some 50,000 rows, a fraction of a millisecond. */
 #define UNIT_WORDS 8
+#define LEAF_WORDS (LEAF_PAGES / 64)
+_Static_assert(UNIT_WORDS % LEAF_WORDS == 0, "a unit begins with a leaf");
 
 /* An array in host memory that grows, within the limits. */
 typedef struct list
@@ -78,9 +80,11 @@ add_segment(const page_job *j, page_worker *w, const segment *s)
 	return true;
 }
 
-/* Rows of a segment that are not in the list yet: pages that follow each other. */
+/* A worker's list, and the rows of a segment that are not in it yet: runs that follow each other. */
 typedef struct pending
 {
+	const page_job *j;
+	page_worker *w;
 	const segment *of;
 	uint32_t first, rows;
 } pending;
@@ -89,36 +93,38 @@ typedef struct pending
  * Appends the pending rows.
  */
 static bool
-add_span(const page_job *j, page_worker *w, const pending *p)
+add_span(const pending *p)
 {
 	gs_span span = {.first = p->first, .rows = p->rows};
 
 	if (p->rows == 0)
 		return true;
-	if (j->named == NULL && p->of != w->last && !add_segment(j, w, p->of))
+	if (p->j->named == NULL && p->of != p->w->last && !add_segment(p->j, p->w, p->of))
 		return false;
-	span.segment = j->named != NULL ? gsd_rows_place(j->named, p->of) : w->nsegments - 1;
-	return append(&w->spans, &span, sizeof(span));
+	span.segment = p->j->named != NULL ? gsd_rows_place(p->j->named, p->of) : p->w->nsegments - 1;
+	return append(&p->w->spans, &span, sizeof(span));
 }
 
 /*
- * Adds a page to the pending rows, or appends these and begins with the page.
+ * Adds a run to the pending rows, or appends these and begins with the run.
  */
 static gs_status
-add_page(const page_job *j, page_worker *w, pending *p, const page_place *page)
+add_run(void *arg, const page_run *run)
 {
-	if (page == NULL || page->of == NULL)
-		return GS_INVALID;
-	w->pages++;
-	w->rows += page->rows;
-	if (page->of == p->of && page->first == p->first + p->rows)
+	pending *p = arg;
+
+	p->w->pages += run->pages;
+	p->w->rows += run->rows;
+	if (run->of == p->of && run->first == p->first + p->rows)
 	{
-		p->rows += page->rows;
+		p->rows += run->rows;
 		return GS_OK;
 	}
-	if (!add_span(j, w, p))
+	if (!add_span(p))
 		return GS_NOMEM;
-	*p = (pending){page->of, page->first, page->rows};
+	p->of = run->of;
+	p->first = run->first;
+	p->rows = run->rows;
 	return GS_OK;
 }
 
@@ -131,10 +137,85 @@ bits_of_blocks(uint32_t blocks, uint64_t word)
 	return gs_mask(blocks - word * 64 < 64 ? (uint32_t) (blocks - word * 64) : 64);
 }
 
-uint64_t
-gsd_pages_bits(const page_job *j, uint64_t word)
+/*
+ * Gives the pages of a word one by one.
+ */
+static gs_status
+take_pages(const page_job *j, uint64_t word, uint64_t bits, gs_status (*take)(void *arg, const page_run *run), void *arg)
 {
-	return j->mask[word] & bits_of_blocks(j->blocks, word);
+	for (; bits != 0; bits &= bits - 1)
+	{
+		const page_place *page = gsd_version_page(j->v, word * 64 + (uint64_t) __builtin_ctzll(bits));
+		page_run run = {.pages = 1};
+
+		if (page == NULL || page->of == NULL)
+			return GS_INVALID;
+		run.of = page->of;
+		run.first = page->first;
+		run.rows = page->rows;
+		GS_TRY(take(arg, &run));
+	}
+	return GS_OK;
+}
+
+/*
+ * Returns the bits of a word that stand for some pages of its leaf.
+ */
+static uint64_t
+bits_of_run(const page_run *run, uint32_t word)
+{
+	uint32_t begin = run->page > word * 64 ? run->page - word * 64 : 0;
+	uint32_t end = (uint32_t) run->page + run->pages > word * 64 ? run->page + run->pages - word * 64 : 0;
+
+	return end > begin ? gs_mask(end < 64 ? end : 64) & ~gs_mask(begin) : 0;
+}
+
+/*
+ * Gives the runs of a leaf of which all pages are asked for, and the pages of its others.
+ */
+static gs_status
+take_leaf(const page_job *j, const leaf *l, uint64_t word, const uint64_t *bits,
+		  gs_status (*take)(void *arg, const page_run *run), void *arg)
+{
+	for (uint32_t r = 0; r < l->nruns; r++)
+	{
+		const page_run *run = &l->runs[r];
+		uint64_t of[LEAF_WORDS];
+		bool all = true;
+
+		for (uint32_t i = 0; i < LEAF_WORDS; i++)
+		{
+			of[i] = bits_of_run(run, i);
+			all &= (bits[i] & of[i]) == of[i];
+		}
+		if (all)
+			GS_TRY(take(arg, run));
+		for (uint32_t i = 0; i < LEAF_WORDS && !all; i++)
+			GS_TRY(take_pages(j, word + i, bits[i] & of[i], take, arg));
+	}
+	return GS_OK;
+}
+
+gs_status
+gsd_pages_runs(const page_job *j, uint64_t word, uint64_t end, gs_status (*take)(void *arg, const page_run *run),
+			   void *arg)
+{
+	while (word < end)
+	{
+		const uint64_t index = word / LEAF_WORDS;
+		const leaf *l = index < j->v->nleaves ? j->v->leaves[index] : NULL;
+		const uint64_t n = end - word < LEAF_WORDS ? end - word : LEAF_WORDS;
+		uint64_t bits[LEAF_WORDS] = {0}; /* each word is read once */
+
+		for (uint64_t i = 0; i < n; i++)
+			bits[i] = j->mask[word + i] & bits_of_blocks(j->blocks, word + i);
+		if (l != NULL && l->nruns > 0)
+			GS_TRY(take_leaf(j, l, word, bits, take, arg));
+		for (uint64_t i = 0; i < n && (l == NULL || l->nruns == 0); i++)
+			GS_TRY(take_pages(j, word + i, bits[i], take, arg));
+		word += n;
+	}
+	return GS_OK;
 }
 
 /*
@@ -154,16 +235,10 @@ clear_list(page_worker *w)
 static gs_status
 list_pages(const page_job *j, page_worker *w, uint64_t word, uint64_t end)
 {
-	pending p = {0};
+	pending p = {.j = j, .w = w};
 
-	for (; word < end; word++)
-	{
-		uint64_t bits = gsd_pages_bits(j, word);
-
-		for (; bits != 0; bits &= bits - 1)
-			GS_TRY(add_page(j, w, &p, gsd_version_page(j->v, word * 64 + (uint64_t) __builtin_ctzll(bits))));
-	}
-	return add_span(j, w, &p) ? GS_OK : GS_NOMEM;
+	GS_TRY(gsd_pages_runs(j, word, end, add_run, &p));
+	return add_span(&p) ? GS_OK : GS_NOMEM;
 }
 
 /*

@@ -179,6 +179,53 @@ copy_version(table *t, uint64_t nleaves)
 	return v;
 }
 
+/*
+ * Finds the runs of a leaf's pages.
+ */
+static void
+find_runs(leaf *l)
+{
+	uint32_t n = 0;
+
+	l->nruns = 0;
+	for (uint16_t i = 0; i < LEAF_PAGES; i++)
+	{
+		const page_place *page = &l->pages[i];
+		page_run *run = n > 0 ? &l->runs[n - 1] : NULL;
+
+		if (page->of == NULL)
+			return;
+		if (run == NULL || page->of != run->of || page->first != run->first + run->rows)
+		{
+			if (n == LEAF_RUNS)
+				return;
+			run = &l->runs[n++];
+			*run = (page_run){.of = page->of, .first = page->first, .page = i};
+		}
+		run->rows += page->rows;
+		run->pages++;
+	}
+	l->nruns = n;
+}
+
+/*
+ * Finds the runs of the leaves that places have changed, which belong to this version alone.
+ */
+static void
+find_all_runs(const version *v, const gsd_place *places, uint64_t n)
+{
+	uint64_t last = UINT64_MAX;
+
+	for (uint64_t i = 0; i < n; i++)
+	{
+		uint64_t index = places[i].block / LEAF_PAGES;
+
+		if (index != last && index < v->nleaves && v->leaves[index] != NULL && v->leaves[index]->refs == 1)
+			find_runs(v->leaves[index]);
+		last = index;
+	}
+}
+
 gs_status
 gsd_version_make(table *t, const gsd_place *places, uint64_t n, const char **why)
 {
@@ -197,6 +244,7 @@ gsd_version_make(table *t, const gsd_place *places, uint64_t n, const char **why
 	for (uint64_t i = 0; i < n; i++)
 		if (places[i].segment != 0)
 			gsd_table_segment(t, places[i].segment)->published = true;
+	find_all_runs(v, places, n);
 	if (t->current != NULL)
 		t->current->replaced_ns = gsd_now_ns();
 	v->older = t->current;

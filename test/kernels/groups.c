@@ -261,6 +261,20 @@ random_lists(uint64_t groups)
 	drop_table(&t);
 }
 
+/* Adds a group step of every aggregate of a column. */
+static void
+nine_aggregates(steps_list *l, uint32_t column, gs_type type)
+{
+	list_group(l, 9);
+	for (uint32_t i = 0; i < 9; i++)
+	{
+		uint32_t operation = i < 4 ? i : GS_DISTINCT + i - 4;
+
+		list_column(l, GS_COUNT, column, number_of(type));
+		list_refine(l, operation, operation >= GS_RANK_DISC ? 0.5 : 0, NULL, 0);
+	}
+}
+
 /* Every aggregate of every type, by a key of every type. */
 static void
 every_type(gs_type key, gs_type type)
@@ -282,17 +296,33 @@ every_type(gs_type key, gs_type type)
 	for (uint32_t nkeys = 0; nkeys < 2; nkeys++)
 	{
 		list_begin(&l, types, 2);
-		list_group(&l, 9);
-		for (uint32_t i = 0; i < 9; i++)
-		{
-			uint32_t operation = i < 4 ? i : GS_DISTINCT + i - 4;
-
-			list_column(&l, GS_COUNT, 1, number_of(type));
-			list_refine(&l, operation, operation >= GS_RANK_DISC ? 0.5 : 0, NULL, 0);
-		}
+		nine_aggregates(&l, 1, type);
 		list_keys(&l, (uint32_t[]){0}, nkeys);
 		one_list(&t, &l, spans, SEGMENTS, what);
 	}
+	drop_table(&t);
+}
+
+/* All nine aggregates of values of which there are only the two ends of 64 bits, whose codes are 0 and 2^64 - 1. */
+static void
+ends_of_64_bits(gs_type type)
+{
+	static table t;
+	static steps_list l;
+	const uint64_t low = type == GS_I64 ? (uint64_t) INT64_MIN : 0;
+	gs_span spans[SEGMENTS];
+
+	make_table(&t, 1, &type);
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+	{
+		spans[s] = (gs_span){s, 0, t.plain[s].rows};
+		for (uint32_t r = 0; r < t.plain[s].rows; r++)
+			((uint64_t *) t.plain[s].values[0])[r] = r % 3 == 0 ? low : low - 1;
+	}
+	put_table(&t);
+	list_begin(&l, &type, 1);
+	nine_aggregates(&l, 0, type);
+	one_list(&t, &l, spans, SEGMENTS, "the ends of 64 bits");
 	drop_table(&t);
 }
 
@@ -369,6 +399,8 @@ test_groups(void)
 		for (int turn = 0; turn < (small_only ? 14 : 70); turn++)
 			if (!skipped())
 				random_lists(numbers[turn % 7]);
+		ends_of_64_bits(GS_U64);
+		ends_of_64_bits(GS_I64);
 		if (!on_gpu)
 			gs_cpu_tune(engine, &normal);
 	}

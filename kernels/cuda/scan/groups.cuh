@@ -136,7 +136,8 @@ struct gs_sorted
 	u32 first_bytes, second_bytes; /* 4 or 8 */
 	u32 key_bits, value_bits;
 	bool split;
-	u64 minus; /* the value's code of -0, of which the next one is +0; ~0: none */
+	bool zeros; /* values may be zeros of both signs: */
+	u64 minus;	/* the code of -0, of which the next one is +0 */
 	u64 n;
 };
 

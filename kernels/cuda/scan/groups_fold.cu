@@ -3,16 +3,17 @@
  *
  * Of tiles, a row's slot is its packed key.  Where it fits, a block has a table of its own in shared memory and adds it
  * to the table in device memory at its end.  Of few slots each thread has a copy, which it changes without atomic
- * operations; of more, lanes share some copies.  Of sorted row numbers, a slot is the number of the group, and a thread
+ * operations (groups_sums.cuh); of more, lanes share some copies.  Of sorted row numbers, a slot is the number of the group, and a thread
  * takes neighbouring rows.  A thread adds up its rows of one slot before it touches the table, and where tables are
  * shared a warp whose rows all have one slot those of its lanes.
  */
-#include "groups_fold.cuh"
+#include "groups_sums.cuh"
 
 #define MOST_COPIES	 5		   /* log2: a copy for each lane */
 #define COPIED_BYTES (40u << 10) /* tables of a block up to this size have copies */
 #define FEW_THREADS	 128u	   /* of a block whose threads have a copy each, of more slots */
 #define SORTED_ROUND (GS_GROUP_THREADS * gs_places::ROWS)
+#define ROW_SLOTS	 (32u * GS_GROUP_THREADS) /* bytes of a block */
 #define MOST_TILES	 32768	   /* of a launch: the host looks for cancels between two */
 
 /* Adds a round's values.  uniform: all rows of the warp have the slot of the first. */
@@ -181,11 +182,21 @@ add_fold(const gs_fold &f, const gs_table &from, const gs_table &to, u64 slots)
 	}
 }
 
+/* How the rows of tiles are added. */
+enum tiles_way
+{
+	TILES_ANY,	 /* by gs_tile_places<true, ...> */
+	TILES_PLAIN, /* by gs_tile_places<false, ...> */
+	TILES_ONE,	 /* by sum_tile without keys, or */
+	TILES_FEW	 /* with keys: each thread has a table */
+};
+
 /* Adds tiles to tables of blocks, then to the table, or to it at once. */
-template <bool ANY, u32 THREADS>
+template <tiles_way WAY, u32 THREADS>
 static __global__ void __launch_bounds__(THREADS, 2)
 tiles_kernel(const fold_args a)
 {
+	__shared__ u64 slots[WAY == TILES_FEW ? 32 / GS_SUM_BATCH * THREADS : 1];
 	extern __shared__ u64 memory[];
 	const gs_lists &l = *a.lists;
 	gs_table t = a.table;
@@ -203,7 +214,12 @@ tiles_kernel(const fold_args a)
 		__syncthreads();
 	}
 	for (u64 i = a.from + blockIdx.x; i < a.to; i += gridDim.x)
-		fold_tile<gs_tile_places<ANY, THREADS>>(l, t, l.tiles[i], failed);
+	{
+		if constexpr (WAY == TILES_ONE || WAY == TILES_FEW)
+			sum_tile<WAY == TILES_FEW, THREADS>(l, t, l.tiles[i], slots, failed);
+		else
+			fold_tile<gs_tile_places<WAY == TILES_ANY, THREADS>>(l, t, l.tiles[i], failed);
+	}
 	if (a.shared)
 	{
 		__syncthreads();
@@ -281,12 +297,24 @@ launch(gs_cuda_engine *e, void (*kernel)(const fold_args), fold_args &a, u64 all
 	return GS_OK;
 }
 
+/* Chooses the kernel.  alone: each thread has a table, of at most GS_SUM_SLOTS. */
+static void (*tiles_kernel_of(const gs_device_lists *d, bool alone, u32 threads))(const fold_args)
+{
+	if (!d->plain)
+		return tiles_kernel<TILES_ANY, GS_GROUP_THREADS>;
+	if (!alone)
+		return tiles_kernel<TILES_PLAIN, GS_GROUP_THREADS>;
+	if (d->host->nkeys == 0 && threads == GS_GROUP_THREADS)
+		return tiles_kernel<TILES_ONE, GS_GROUP_THREADS>;
+	return threads == FEW_THREADS ? tiles_kernel<TILES_FEW, FEW_THREADS> : tiles_kernel<TILES_FEW, GS_GROUP_THREADS>;
+}
+
 /* Adds all rows to a table whose slots are packed keys. */
 gs_status
 gs_fold_tiles(gs_cuda_engine *e, const gs_device_lists *d, const gs_table &table, bool shared, gs_group_state *state)
 {
 	fold_args a = {};
-	const size_t most = gs_cuda_shared(e) - 4096;
+	const size_t most = gs_cuda_shared(e) - 4096 - ROW_SLOTS;
 	size_t bytes = shared ? gs_table_bytes(d->host, table.pitch) : 0;
 	u32 threads = GS_GROUP_THREADS;
 	void (*kernel)(const fold_args);
@@ -309,8 +337,7 @@ gs_fold_tiles(gs_cuda_engine *e, const gs_device_lists *d, const gs_table &table
 	}
 	/* few sizes, as the engine keeps the number of blocks for each */
 	bytes = ((bytes << a.copies) + 4095) & ~(size_t) 4095;
-	kernel = !d->plain ? tiles_kernel<true, GS_GROUP_THREADS>
-		: threads == FEW_THREADS ? tiles_kernel<false, FEW_THREADS> : tiles_kernel<false, GS_GROUP_THREADS>;
+	kernel = tiles_kernel_of(d, 1u << a.copies == threads && table.pitch <= GS_SUM_SLOTS, threads);
 	return launch(e, kernel, a, d->ntiles, threads, bytes < gs_cuda_shared(e) ? bytes : gs_cuda_shared(e));
 }
 

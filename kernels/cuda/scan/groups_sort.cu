@@ -261,8 +261,9 @@ gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, co
 	sorted->value_bits = plan.values ? plan.coding.bits : 0;
 	sorted->key_bits = plan.key_bits;
 	sorted->split = plan.split;
-	sorted->minus = plan.coding.zeros
-		? ((gs_float_order64(0, true) - 1) >> plan.coding.drop) - (u64) (gs_unsigned_wide) plan.coding.low : ~(u64) 0;
+	sorted->zeros = plan.coding.zeros;
+	sorted->minus =
+		((gs_float_order64(0, true) - 1) >> plan.coding.drop) - (u64) (gs_unsigned_wide) plan.coding.low;
 	sorted->n = found.count;
 	return GS_OK;
 }
@@ -273,7 +274,7 @@ equal_value(const gs_sorted &s, u64 i)
 {
 	const u64 x = value_at(s, i);
 
-	return x == s.minus ? x + 1 : x;
+	return s.zeros && x == s.minus ? x + 1 : x;
 }
 
 /* Sets the bits of pairs whose key differs from the one before, or (values) whose value does. */

@@ -64,7 +64,7 @@ place_result(const values_args &a, u64 begin, u64 end, u64 place)
 	gs_reduced r = gs_packed_key_value(&a.coding, value);
 
 	r.count = end - begin;
-	if (s.minus != ~(u64) 0 && (value == s.minus || value == s.minus + 1))
+	if (s.zeros && (value == s.minus || value == s.minus + 1))
 	{
 		const u64 minus = value_place(s, begin, end, s.minus), plus = value_place(s, minus, end, s.minus + 1);
 
