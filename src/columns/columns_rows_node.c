@@ -178,10 +178,10 @@ leave_to_child(GpuRowsState *node)
 	GpuColumnsState *columns = &node->columns;
 
 	row_fetch_rewind(&node->fetch);
-	columns->why = "a row of its columns is not in the table";
+	columns->why = "a row that columns found is not there";
 	if (node->left || gpusort_columns == COLUMNS_FORCE)
 		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-						errmsg("%s of \"%s\"", columns->why,
+						errmsg("a row that columns found is not in table \"%s\"",
 							   RelationGetRelationName(columns->css.ss.ss_currentRelation))));
 	columns->answered = false;
 	begin_child(node);

@@ -121,6 +121,9 @@ gsd_fault_groups(bool chosen, uint64_t given, char *part, uint64_t count, const 
 		memcpy(part + (count - 1) * bytes, part, bytes);
 	if (count > 1 && gsd_fault_here(chosen, FAULT_ORDER, STAGE_FINISH))
 		reverse(part, count, bytes);
+	/* a line that its page does not have, in place of the first row's */
+	if (count > 0 && group == NULL && gsd_fault_here(chosen, FAULT_ORDER, STAGE_NEXT))
+		*(uint64_t *) part |= 0xff;
 }
 
 void
