@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -20,9 +21,11 @@
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 #include "utils/spccache.h"
 #include "utils/typcache.h"
 
+#include "kernels/gs_groups.h"
 #include "src/base/compat.h"
 #include "src/base/costs.h"
 #include "src/base/guc.h"
@@ -31,6 +34,9 @@
 #include "columns_terms.h"
 #include "plan_columns.h"
 #include "plan_columns_rows.h"
+
+/* What doubles span in a packed order: most of 64 bits, since their exponents are on top. */
+#define FLOAT8_BITS 62
 
 /* A scan that is offered. */
 typedef struct Offer
@@ -338,6 +344,86 @@ column_of(const Offer *offer, const PathKey *key)
 	return NULL;
 }
 
+/* Returns the held form of a value as a number. */
+static double
+held_number(const ColumnDescription *column, Datum value)
+{
+	union
+	{
+		int16		i16;
+		int32		i32;
+		int64		i64;
+		int128		i128;
+	}			held = {0};
+
+	if (!column_encode(column, value, &held))
+		return 0;
+	switch ((gs_type) column->gs)
+	{
+		case GS_I16:
+			return held.i16;
+		case GS_I32:
+			return held.i32;
+		case GS_I64:
+			return (double) held.i64;
+		case GS_U128:
+			return (double) held.i128;
+		default:
+			return (double) (uint32) held.i32;
+	}
+}
+
+/* Widens a range of numbers by the values of a kind of statistics. */
+static void
+widen(HeapTuple statistics, int kind, const ColumnDescription *column, double *low, double *high)
+{
+	AttStatsSlot slot;
+
+	if (!get_attstatsslot(&slot, statistics, kind, InvalidOid, ATTSTATSSLOT_VALUES))
+		return;
+	for (int i = 0; i < slot.nvalues; i++)
+	{
+		double		number = held_number(column, slot.values[i]);
+
+		*low = Min(*low, number);
+		*high = Max(*high, number);
+	}
+	free_attstatsslot(&slot);
+}
+
+/* Returns the bits that a column's values span in a packed order, by the planner's statistics; 0: not known. */
+static double
+spanned_bits(const Offer *offer, Var *var)
+{
+	VariableStatData variable;
+	ColumnDescription column;
+	double		low = INFINITY;
+	double		high = -INFINITY;
+
+	if (getBaseType(var->vartype) == FLOAT8OID)
+		return FLOAT8_BITS;
+	examine_variable(offer->root, (Node *) var, 0, &variable);
+	if (HeapTupleIsValid(variable.statsTuple) && column_describe_type(var->vartype, var->vartypmod, &column) == NULL)
+	{
+		widen(variable.statsTuple, STATISTIC_KIND_HISTOGRAM, &column, &low, &high);
+		widen(variable.statsTuple, STATISTIC_KIND_MCV, &column, &low, &high);
+	}
+	ReleaseVariableStats(variable);
+	return high >= low ? log2(high - low + 1) : 0;
+}
+
+/* Returns true if the columns of an order are expected to fit one key of the engines, which is known when it runs. */
+static bool
+fits_key(const Offer *offer, const List *columns)
+{
+	double		bits = 0;
+	ListCell   *lc;
+
+	foreach(lc, columns)
+		bits += spanned_bits(offer, lfirst_node(Var, lc));
+	return bits <= GS_GROUPS_KEY_BITS;
+}
+
 /* Adds the order of the query, if columns have it. */
 static bool
 add_order(Offer *offer, List *order)
@@ -357,7 +443,7 @@ add_order(Offer *offer, List *order)
 		with.orders = lappend_int(with.orders, key->pk_nulls_first);
 		with.sorted = lappend(with.sorted, var);
 	}
-	if (order == NIL || !is_answered(offer, &with))
+	if (order == NIL || !is_answered(offer, &with) || !fits_key(offer, with.sorted))
 		return false;
 	offer->parts = with;
 	return true;
@@ -393,7 +479,7 @@ offer_rows(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *entry)
 	const char *why;
 
 	if (gpusort_columns == COLUMNS_OFF || entry->rtekind != RTE_RELATION || !any_chosen() || !is_chosen(entry->relid) ||
-		(entry->relkind != RELKIND_RELATION && entry->relkind != RELKIND_MATVIEW))
+		(entry->relkind != RELKIND_RELATION && entry->relkind != RELKIND_MATVIEW) || IS_DUMMY_REL(rel))
 		return;
 	why = table_refused(&offer);
 	if (why != NULL)
