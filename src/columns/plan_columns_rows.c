@@ -58,6 +58,7 @@ static const char *
 table_refused(const Offer *offer)
 {
 	const Query *parse = offer->root->parse;
+	ListCell   *lc;
 
 	if (offer->entry->inh || offer->entry->tablesample != NULL)
 		return "the table has children or TABLESAMPLE";
@@ -65,6 +66,10 @@ table_refused(const Offer *offer)
 		return "it locks or changes rows";
 	if (offer->rel->lateral_relids != NULL)
 		return "it depends on other tables";
+	/* above the child, a node that tests it would ask for columns, not for TIDs (createplan.c: use_physical_tlist) */
+	foreach(lc, offer->rel->baserestrictinfo)
+		if (lfirst_node(RestrictInfo, lc)->pseudoconstant)
+			return "a condition is about no row";
 	return NULL;
 }
 
@@ -103,8 +108,7 @@ collect_conditions(Offer *offer)
 		ColumnsParts with = offer->parts;
 
 		with.conditions = lappend(list_copy(with.conditions), info->clause);
-		if (info->pseudoconstant || !restriction_is_securely_promotable(info, offer->rel) ||
-			!is_answered(offer, &with))
+		if (!restriction_is_securely_promotable(info, offer->rel) || !is_answered(offer, &with))
 		{
 			offer->all = false;
 			continue;

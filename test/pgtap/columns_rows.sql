@@ -128,7 +128,7 @@ SELECT same(q) FROM unnest(ARRAY['SELECT id FROM t ORDER BY id LIMIT 0', 'SELECT
 	'SELECT id FROM t ORDER BY id LIMIT (SELECT NULL::int) OFFSET 19500', 'SELECT i4 FROM t ORDER BY i4 FETCH FIRST 1 ROW WITH TIES', 'SELECT id FROM t ORDER BY id + 0 LIMIT 3', 'SELECT id FROM t ORDER BY u, id LIMIT 3', 'SELECT id FROM t ORDER BY m, id LIMIT 3',
 	'SELECT id FROM t WHERE note LIKE ''%7'' ORDER BY id LIMIT 3 OFFSET 20', 'SELECT v FROM p ORDER BY v LIMIT 3 OFFSET 20', 'SELECT DISTINCT i4 FROM t ORDER BY i4 LIMIT 3', 'SELECT id, generate_series(1, 3) FROM t ORDER BY id, 2 LIMIT 5 OFFSET 7',
 	'SELECT i4, count(*) FROM t GROUP BY i4 ORDER BY i4 LIMIT 3', 'SELECT id, rank() OVER (ORDER BY id DESC) FROM t ORDER BY id LIMIT 3', 'SELECT id FROM t WHERE now() > ''2000-01-01'' ORDER BY id LIMIT 3 OFFSET 5', 'SELECT id FROM t ORDER BY id USING > LIMIT 3',
-	'SELECT x.id FROM t AS x JOIN small ON x.id = k ORDER BY id LIMIT 2', 'SELECT min(id), max(n) FROM t WHERE i4 > 2', 'SELECT id FROM t WHERE id = 5 AND false ORDER BY id LIMIT 3']) AS q;
+	'SELECT x.id FROM t AS x JOIN small ON x.id = k ORDER BY id LIMIT 2', 'SELECT min(id), max(n) FROM t WHERE i4 > 2', 'SELECT id FROM t WHERE id = 5 AND EXISTS (SELECT FROM small)', 'SELECT note FROM t WHERE id = 5 AND now() > ''2000-01-01''', 'SELECT id FROM t WHERE id = 1 AND id = 2', 'SELECT id FROM t WHERE id = 5 AND false ORDER BY id LIMIT 3']) AS q;
 
 -- rows that conditions choose
 SELECT answered(format('SELECT * FROM t WHERE %s = (SELECT %1$s FROM t WHERE id = 4711)', v), true) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,m,u,id}'::text[]) AS v;

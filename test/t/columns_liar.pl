@@ -135,7 +135,8 @@ my %rows_of = (
 foreach my $case (
 	[ 'corrupt@finish', $broken, $impossible ], [ 'corrupt@next', $broken, $impossible ],
 	[ 'keys@finish', $broken, $impossible ], [ 'short:0@next', $broken, $broken ],
-	[ 'order@next', ('a row that columns found is not there') x 2 ], [ 'short:40000@finish', $broken, $broken ], [ 'oom@begin', 'out of device memory', 'out of device memory' ],
+	[ 'order@next', ('a row that columns found is not there') x 2 ], [ 'short:40000@finish', $broken, $broken ],
+	[ 'oom@begin', 'out of device memory', 'out of device memory' ],
 	[ 'device@add', 'GPU failed', 'GPU failed' ], [ 'device@next', 'columns', 'columns', 'GPU failed' ])
 {
 	my ($fault, %why);
