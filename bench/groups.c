@@ -329,8 +329,7 @@ run(const char *name)
 static void
 verdict(bool good)
 {
-	printf("  %s\n", good ? "right" : "WRONG");
-	fflush(stdout);
+	printf("  %s\n", good ? "right" : "WRONG"), fflush(stdout);
 }
 
 static bool
@@ -461,69 +460,6 @@ groups_of_50(const char *name)
 	verdict(good && nresult == (rows < SHOPS ? nresult : SHOPS));
 }
 
-/* Returns a value of a column as a number in its order. */
-static int64_t
-value_at(uint32_t c, uint64_t i)
-{
-	int64_t x;
-
-	if (widths[c] == 4)
-		return ((int32_t *) columns[c])[i];
-	/* amounts are not negative */
-	memcpy(&x, (char *) columns[c] + i * 8, 8);
-	return x;
-}
-
-static int
-compare_up(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *) a, y = *(const int64_t *) b;
-
-	return (x > y) - (x < y);
-}
-
-/* A page of 50 rows from a place on, in the order of a column. */
-static void
-page_of(const char *name, uint32_t c, uint64_t offset)
-{
-	int64_t *sorted = malloc(rows * sizeof(int64_t));
-	uint64_t n = offset >= rows ? 0 : rows - offset < 50 ? rows - offset : 50;
-	bool good = true;
-
-	for (uint64_t i = 0; i < rows; i++)
-		sorted[i] = value_at(c, i);
-	qsort(sorted, rows, sizeof(int64_t), compare_up);
-	begin();
-	page(c, offset, 50);
-	run(name);
-	for (uint64_t r = 0; r < nresult && r < n; r++)
-	{
-		const gs_row *row = (const gs_row *) result + r;
-
-		good = good && value_at(c, row->segment * SEGMENT + row->row) == sorted[offset + r];
-	}
-	verdict(good && nresult == n);
-	free(sorted);
-}
-
-/* The rows that the filter passes. */
-static void
-rows_of_filter(void)
-{
-	uint64_t n = 0, places = 0, found = 0;
-
-	for (uint64_t i = 0; i < rows; i++)
-		if (value_at(QUANTITY, i) < 60 && value_at(PRICE, i) >= 0 && value_at(SHOP, i) < 40)
-			n++, places += i;
-	begin();
-	filter();
-	page(0, 0, 0);
-	run("filter of three, rows");
-	for (uint64_t r = 0; r < nresult; r++)
-		found += ((const gs_row *) result)[r].segment * SEGMENT + ((const gs_row *) result)[r].row;
-	verdict(nresult == n && found == places);
-}
-
 static int
 compare_down(const void *a, const void *b)
 {
@@ -552,6 +488,61 @@ groups_of_many(const char *name)
 	verdict(good && nresult == (customers < 10 ? nresult : 10));
 	free(all);
 	free(ordered);
+}
+
+/* Returns a value of a column as a number in its order. */
+static int64_t
+value_at(uint32_t c, uint64_t i)
+{
+	int64_t x;
+
+	if (widths[c] == 4)
+		return ((int32_t *) columns[c])[i];
+	/* amounts are not negative */
+	memcpy(&x, (char *) columns[c] + i * 8, 8);
+	return x;
+}
+
+/* A page of 50 rows from a place on, in the order of a column. */
+static void
+page_of(const char *name, uint32_t c, uint64_t offset)
+{
+	int64_t *sorted = malloc(rows * sizeof(int64_t)); /* descending */
+	uint64_t n = offset >= rows ? 0 : rows - offset < 50 ? rows - offset : 50;
+	bool good = true;
+
+	for (uint64_t i = 0; i < rows; i++)
+		sorted[i] = value_at(c, i);
+	qsort(sorted, rows, sizeof(int64_t), compare_down);
+	begin();
+	page(c, offset, 50);
+	run(name);
+	for (uint64_t r = 0; r < nresult && r < n; r++)
+	{
+		const gs_row *row = (const gs_row *) result + r;
+
+		good = good && value_at(c, row->segment * SEGMENT + row->row) == sorted[rows - 1 - offset - r];
+	}
+	verdict(good && nresult == n);
+	free(sorted);
+}
+
+/* The rows that the filter passes. */
+static void
+rows_of_filter(void)
+{
+	uint64_t n = 0, places = 0, found = 0;
+
+	for (uint64_t i = 0; i < rows; i++)
+		if (value_at(QUANTITY, i) < 60 && value_at(PRICE, i) >= 0 && value_at(SHOP, i) < 40)
+			n++, places += i;
+	begin();
+	filter();
+	page(0, 0, 0);
+	run("filter of three, rows");
+	for (uint64_t r = 0; r < nresult; r++)
+		found += ((const gs_row *) result)[r].segment * SEGMENT + ((const gs_row *) result)[r].row;
+	verdict(nresult == n && found == places);
 }
 
 int
