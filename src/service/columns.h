@@ -19,6 +19,7 @@ typedef struct place
 	device *dev;		   /* NULL: host memory */
 	gs_engine *engine;	   /* of the device */
 	pthread_mutex_t mutex; /* one thread at a time uses the engine */
+	turn_queue turns;	   /* of jobs over columns: the pool's one, or DEVICE_TURNS */
 	uint64_t taken;		   /* bytes, protected by a mutex of all places */
 } place;
 

@@ -17,12 +17,16 @@
 #define WORK_PART 8
 #define LEAST_WORK ((uint64_t) 16 << 20)
 
+/* Jobs that a device does at once: one prepares while another's kernels run, and few threads wait for it busily. */
+#define DEVICE_TURNS 4
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t host_limit, device_limit; /* 0: not known, or the usual one; protected by the mutex */
 static uint64_t work_taken; /* of the share of directories, masks and lists */
 static uint64_t scratch_taken; /* by questions with groups */
-static place host = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-static place on_devices[GSD_MAX_DEVICES] = {[0 ... GSD_MAX_DEVICES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
+static place host = {.mutex = PTHREAD_MUTEX_INITIALIZER, .turns = {.left = 1}};
+static place on_devices[GSD_MAX_DEVICES] = {
+	[0 ... GSD_MAX_DEVICES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER, .turns = {.left = DEVICE_TURNS}}};
 
 void
 gsd_columns_limits(const gsd_settings *settings)

@@ -141,7 +141,8 @@ bits_of_blocks(uint32_t blocks, uint64_t word)
  * Gives the pages of a word one by one.
  */
 static gs_status
-take_pages(const page_job *j, uint64_t word, uint64_t bits, gs_status (*take)(void *arg, const page_run *run), void *arg)
+take_pages(const page_job *j, uint64_t word, uint64_t bits, gs_status (*take)(void *arg, const page_run *run),
+		   void *arg)
 {
 	for (; bits != 0; bits &= bits - 1)
 	{
@@ -414,15 +415,13 @@ gsd_pages_run(page_job *j)
 gs_status
 gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j))
 {
-	const bool device = j->t->place->dev != NULL;
 	gs_status status;
 
-	if (!device && !gsd_pool_enter(j->c))
+	if (!gsd_turn_enter(j->c, &j->t->place->turns))
 		return GS_CANCELLED;
 	gsd_set_busy(j->c, true);
 	status = work(j);
-	if (!device)
-		gsd_pool_leave(j->c);
+	gsd_turn_leave(&j->t->place->turns);
 	gsd_set_busy(j->c, false);
 	return status;
 }
