@@ -198,7 +198,8 @@ said($session, 'SET ROLE reader');
 from_columns($session, 'SELECT sum(id) FROM plain WHERE a > 3', 'a view of what the user may not read');
 # without a barrier nothing says which condition is tested first
 executed($session, $_, undef, 'a view')
-	foreach grep { !/plain WHERE leaks/ } map { ("SELECT sum(id), max(n) FROM $_ WHERE a > 3", "SELECT sum(id) FROM $_ WHERE leaks(a)",
+	foreach grep { !/plain WHERE leaks/ }
+	map { ("SELECT sum(id), max(n) FROM $_ WHERE a > 3", "SELECT sum(id) FROM $_ WHERE leaks(a)",
 		"SELECT sum(id) FROM $_ WHERE leaks(a) AND a < 100", "SELECT count(*) FROM $_ WHERE 1 / (a - 700) > 3") }
 	qw(barrier plain invoker);
 said($session, 'RESET ROLE');
