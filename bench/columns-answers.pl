@@ -41,6 +41,8 @@ my @queries = (
 		'SELECT shop, percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) FROM sales GROUP BY shop' ],
 	[ 'customers, top 10', 'sales',
 		'SELECT customer, sum(price) FROM sales GROUP BY customer ORDER BY 2 DESC, 1 LIMIT 10' ],
+	[ 'page, 1 M rows down', 'sales', 'SELECT * FROM sales ORDER BY amount LIMIT 20 OFFSET 1000000' ],
+	[ 'rows of a filter', 'sales', 'SELECT * FROM sales WHERE customer BETWEEN 1000 AND 1010' ],
 	[ 'distinct parts', 'lineitem', 'SELECT count(DISTINCT l_partkey) FROM lineitem' ],
 	[ 'groups of suppliers', 'lineitem',
 		'SELECT l_suppkey, count(*), sum(l_quantity) FROM lineitem GROUP BY l_suppkey' ],

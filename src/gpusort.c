@@ -10,6 +10,7 @@
 #include "src/base/guc.h"
 #include "src/base/keptmem.h"
 #include "src/columns/columns_node.h"
+#include "src/columns/columns_rows_node.h"
 #include "src/columns/shared.h"
 #include "src/nodes/limits.h"
 #include "src/core/node.h"
@@ -45,6 +46,7 @@ _PG_init(void)
 	register_node(&share_node);
 	register_node(&gpumergeappend_node);
 	register_node(&columns_node);
+	register_node(&columns_rows_node);
 	gpusort_limits_init();
 	gpusort_output_init();
 	gpusort_plan_init();

@@ -155,6 +155,17 @@ pathkey_operator(const PathKey *pathkey, Oid type)
 #endif
 }
 
+/* Returns true if a pathkey's values descend. */
+static inline bool
+pathkey_descends(const PathKey *pathkey)
+{
+#if PG_VERSION_NUM >= 180000
+	return pathkey->pk_cmptype == COMPARE_GT;
+#else
+	return pathkey->pk_strategy == BTGreaterStrategyNumber;
+#endif
+}
+
 /* 16 plans sorts below aggregates that have ORDER BY or DISTINCT, unless that is disabled */
 #if PG_VERSION_NUM >= 160000
 #include "optimizer/cost.h"

@@ -12,11 +12,10 @@
 
 #include "src/base/compat.h"
 #include "src/engine/stat.h"
+#include "columns_added.h"
 #include "columns_answer.h"
 #include "columns_leaves.h"
-#include "heap_pages.h"
 #include "lap.h"
-#include "rows.h"
 
 #define ATTEMPTS	   3	/* at questions, while the service drops the versions that they name */
 #define GROUPS_AT_ONCE 256	/* are taken over */
@@ -33,11 +32,7 @@ typedef struct Asking
 	/* Leaves that the open question is about: of these, those that are held. */
 	Leaf	   *first;
 	int			count;
-	/* Rows that are added to it. */
-	RowReader	reader;
-	gs_chunk   *chunk;			/* its header; NULL: no slot is at hand */
-	char	   *slot;
-	uint64		added;
+	AddedRows	added;			/* to it */
 	const char *why;			/* it failed */
 	EngineFailure failure;		/* of the service, if it was that */
 } Asking;
@@ -52,102 +47,17 @@ failed(Asking *asking, EngineFailure failure)
 
 /* ---------------------------------------------------------------- rows of the table */
 
-/* Takes a slot for rows.  Returns false with the reason. */
-static bool
-open_chunk(Asking *asking)
-{
-	const ColumnsQuery *query = asking->question->query;
-	gs_column_spec specs[GS_STEPS_MAX_COLUMNS] = {0};
-	EngineFailure failure = ENGINE_OK;
-	Size		bytes;
-
-	asking->slot = store_rows_buffer(asking->link, &bytes, &failure);
-	if (asking->slot == NULL)
-	{
-		asking->why = failed(asking, failure);
-		return false;
-	}
-	for (int i = 0; i < query->ncolumns; i++)
-		specs[i].type = (gs_type) query->columns[i].gs;
-	asking->chunk = palloc(gs_chunk_header_bytes((uint64) query->ncolumns));
-	if (gs_chunk_layout(asking->chunk, bytes, specs, (uint32) query->ncolumns, UINT32_MAX - UINT32_MAX % 64,
-						0) != GS_OK)
-	{
-		asking->why = "a row is too wide";
-		return false;
-	}
-	row_reader_fill(&asking->reader, asking->chunk, asking->slot);
-	return true;
-}
-
-/* Sends the slot's rows.  Returns false with the reason. */
-static bool
-close_chunk(Asking *asking)
-{
-	gs_chunk   *chunk = asking->chunk;
-	EngineFailure failure = ENGINE_OK;
-
-	for (uint32 i = 0; i < chunk->ncolumns; i++)
-		chunk->columns[i].has_nulls = asking->reader.columns[i].has_nulls;
-	memcpy(asking->slot, chunk, gs_chunk_header_bytes(chunk->ncolumns));
-	asking->added += chunk->rows;
-	pfree(chunk);
-	asking->chunk = NULL;
-	if (store_rows_send(asking->link, &failure))
-		return true;
-	asking->why = failed(asking, failure);
-	return false;
-}
-
-/* Adds a page's rows at once.  Returns false if they do not fit the slot, or are to be read one by one. */
-static bool
-take_page(Asking *asking, const HeapPageRows *rows)
-{
-	gs_chunk   *chunk = asking->chunk;
-
-	if (chunk == NULL || chunk->rows + (uint32) rows->count >= chunk->capacity ||
-		!rows_read(&asking->reader, rows->tuples, rows->count, chunk->rows))
-		return false;
-	chunk->rows += (uint32) rows->count;
-	return true;
-}
-
-/* Adds a page's rows, as a HeapRowsTaker. */
-static bool
-take_rows(const HeapPageRows *rows, void *arg)
-{
-	Asking	   *asking = arg;
-
-	if (take_page(asking, rows))
-		return true;
-	for (int i = 0; i < rows->count; i++)
-	{
-		if (asking->chunk == NULL && !open_chunk(asking))
-			return false;
-		if (!row_read(&asking->reader, rows->tuples[i], asking->chunk->rows))
-		{
-			asking->why = "a value cannot be held";
-			return false;
-		}
-		asking->chunk->rows++;
-		if (asking->chunk->rows == asking->chunk->capacity && !close_chunk(asking))
-			return false;
-	}
-	return true;
-}
-
 /* Adds the rows of a leaf's pages that are not proved. */
 static void
 add_rows(Asking *asking, Leaf *leaf)
 {
-	uint64		before = asking->added;
+	uint64		before = asking->added.count;
 
-	row_reader_init(&asking->reader, leaf->rel, leaf->columns, asking->question->query->ncolumns);
-	leaf->table_pages = heap_unproved_rows(leaf->rel, asking->question->snapshot, &leaf->proof,
-										   leaf->held ? &leaf->held->map : NULL, take_rows, asking);
-	if (asking->why == NULL && asking->chunk != NULL)
-		(void) close_chunk(asking);
-	leaf->added = asking->added - before;
+	leaf->table_pages = added_rows_send(&asking->added, leaf->rel, leaf->columns, &leaf->proof,
+										leaf->held ? &leaf->held->map : NULL);
+	leaf->added = asking->added.count - before;
+	asking->why = asking->added.why;
+	asking->failure = asking->added.failure;
 }
 
 /* Proves nothing of a leaf that is not held. */
@@ -171,7 +81,6 @@ is_read(const Asking *asking, const Leaf *leaf)
 static void
 add_all_rows(Asking *asking)
 {
-	asking->added = 0;
 	for (int i = 0; i < asking->leaves.count && asking->why == NULL; i++)
 	{
 		Leaf	   *leaf = &asking->leaves.list[i];
@@ -218,13 +127,12 @@ add_answer(const Asking *asking, const gs_reduced *reduced)
 	return NULL;
 }
 
-/* Takes all groups of an answer. */
+/* Takes all groups of an answer, or rows. */
 static const char *
 take_groups(Asking *asking, StoreGroups *groups)
 {
 	ColumnsQuestion *question = asking->question;
-	Size		members = gs_steps_result_bytes(question->steps.steps) / sizeof(gs_reduced);
-	gs_reduced *some = palloc_array(gs_reduced, GROUPS_AT_ONCE * members);
+	void	   *some = palloc(GROUPS_AT_ONCE * gs_steps_result_bytes(question->steps.steps));
 	EngineFailure failure = ENGINE_OK;
 	const char *why = NULL;
 	uint64		n;
@@ -233,13 +141,17 @@ take_groups(Asking *asking, StoreGroups *groups)
 	{
 		CHECK_FOR_INTERRUPTS();
 		question->groups += n;
-		if (question->query->nkeys > 0)
+		if (question->places != NULL)
+			why = row_places_take(question->places, some, n);
+		else if (question->query->nkeys > 0)
 			why = question->take(question->arg, some, n);
 		else
 			why = add_answer(asking, some);
 	}
 	pfree(some);
-	return why != NULL || failure == ENGINE_OK ? why : failed(asking, failure);
+	if (why == NULL && failure != ENGINE_OK)
+		why = failed(asking, failure);
+	return why == NULL && question->places != NULL ? row_places_end(question->places) : why;
 }
 
 /* Returns why the service did not answer. */
@@ -247,7 +159,7 @@ static const char *
 failure_of(Asking *asking, bool stale, bool overflow, bool too_many, EngineFailure failure)
 {
 	if (too_many)
-		return "its groups are too many, their keys too wide, or its partitions lie apart";
+		return "its groups or rows are too many, their keys too wide, or its partitions lie apart";
 	return stale ? "the version was gone" : overflow ? "a value overflows" : failed(asking, failure);
 }
 
@@ -277,14 +189,14 @@ fetch(Asking *asking, const StoreQuestion *about, bool *stale)
 	bool		reduces = gs_steps_reduces(about->steps);
 
 	if (!(reduces ?
-		  store_answer(asking->link, asking->added, reduced, gs_steps_result_bytes(about->steps), &answer, stale,
+		  store_answer(asking->link, asking->added.count, reduced, gs_steps_result_bytes(about->steps), &answer, stale,
 					   &overflow, &failure) :
-		  store_answer_groups(asking->link, about, asking->added, &answer, &groups, stale, &overflow, &too_many,
+		  store_answer_groups(asking->link, about, asking->added.count, &answer, &groups, stale, &overflow, &too_many,
 							  &failure)))
 		return failure_of(asking, *stale, overflow, too_many, failure);
 	if (answer.pages != proved_pages(asking) || answer.rows > answer.pages * MaxHeapTuplesPerPage)
 		return impossible;
-	question->rows += answer.rows + asking->added;
+	question->rows += answer.rows + asking->added.count;
 	count_scans(asking, &answer);
 	return reduces ? add_answer(asking, reduced) : take_groups(asking, &groups);
 }
@@ -337,13 +249,18 @@ make_question(Asking *asking)
 static const char *
 ask(Asking *asking, bool *stale)
 {
-	ColumnsFigures *figures = asking->question->figures;
+	ColumnsQuestion *question = asking->question;
+	ColumnsFigures *figures = question->figures;
 	const StoreQuestion *about = make_question(asking);
 	EngineFailure failure = ENGINE_OK;
 	instr_time	since;
 	const char *why;
 
 	INSTR_TIME_SET_CURRENT(since);
+	asking->added = (AddedRows) {.link = asking->link, .query = question->query, .snapshot = question->snapshot,
+	.places = question->places};
+	if (question->places != NULL)
+		row_places_begin(question->places, &asking->first->proof);
 	if (!store_ask(asking->link, about, &failure))
 		return failed(asking, failure);
 	add_all_rows(asking);

@@ -184,12 +184,11 @@ table_cost(const RelOptInfo *rel, double pages)
 }
 
 /*
- * Returns the cost of a relation whose columns are held, with its pages that have to be read in the table.  Before the
- * session's first question, all pages are taken to be held.  The keeper hears of a table that it holds badly, as no
- * query may come otherwise.
+ * Before the session's first question, all pages are taken to be held.  The keeper hears of a table that it holds
+ * badly, as no query may come otherwise.
  */
-static Cost
-held_cost(const RelOptInfo *rel, Oid relation, int nvalues)
+Cost
+columns_held_cost(const RelOptInfo *rel, Oid relation, int nvalues)
 {
 	BlockNumber held = rel->pages;
 	BlockNumber young = 0;
@@ -235,7 +234,7 @@ total_cost(const Offer *offer, double groups)
 	{
 		const RelOptInfo *leaf = lfirst(lc);
 
-		cost += is_leaf_chosen(offer, leaf) ? held_cost(leaf, entry_of(offer, leaf)->relid, nvalues) :
+		cost += is_leaf_chosen(offer, leaf) ? columns_held_cost(leaf, entry_of(offer, leaf)->relid, nvalues) :
 			table_cost(leaf, leaf->pages);
 	}
 	return cost;

@@ -24,6 +24,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/columns/plan_columns.h"
+#include "src/columns/plan_columns_rows.h"
 #include "src/cost/cores.h"
 #include "src/cost/path_copies.h"
 #include "src/cost/sort_cost.h"
@@ -33,6 +34,7 @@
 #include "plan_paths.h"
 
 static create_upper_paths_hook_type prev_upper_paths;
+static set_rel_pathlist_hook_type prev_rel_pathlist;
 
 /*
  * Returns true if a path is at least as good as another in every way, given the order that is needed.  The startup cost
@@ -526,9 +528,21 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 		offer_columns(root, stage, input, output);
 }
 
+/* set_rel_pathlist_hook: offers scans of rows that columns find. */
+static void
+offer_scans(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry *entry)
+{
+	if (prev_rel_pathlist)
+		prev_rel_pathlist(root, rel, relid, entry);
+	if (plan_will_be_walked)
+		offer_rows(root, rel, entry);
+}
+
 void
 gpusort_paths_init(void)
 {
+	prev_rel_pathlist = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = offer_scans;
 	prev_upper_paths = create_upper_paths_hook;
 	create_upper_paths_hook = offer_paths;
 }

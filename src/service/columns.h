@@ -69,6 +69,7 @@ typedef struct segment
 	bool published; /* some version has referred to it */
 	uint64_t refs;	/* places in leaves that refer to it */
 	uint64_t stored_ns;
+	uint64_t added_before; /* of an added one: rows of those that came before */
 	place *own;			/* where this and the arrays behind it lie: in host memory */
 	uint64_t own_bytes; /* of these */
 	uint64_t bytes;		/* of data */
@@ -231,6 +232,7 @@ typedef struct page_job
 	struct page_job *further;
 	segment **added; /* segments of these columns alone, whose rows count as well */
 	uint32_t nadded;
+	const struct row_segments *named; /* all segments, which spans name by their places there; NULL: a list's own */
 	uint64_t own_bytes;
 	bool scratch; /* engines allocate, from scratch */
 	gs_status (*unit)(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
@@ -264,7 +266,35 @@ gs_status gsd_pages_runs(const page_job *j, uint64_t word, uint64_t end,
 /* Frees the workers' memory and a copied mask, lets the version go, and counts an answer. */
 void gsd_pages_leave(page_job *j, bool answered);
 
-/* ---------------------------------------------------------------- columns_groups.c: questions with groups */
+/* ---------------------------------------------------------------- columns_rows.c: rows as results */
+
+/* The segments of a question about rows, each once, in host memory: those of pages first, then those that are added. */
+typedef struct row_segments
+{
+	const segment **of;
+	gs_held *columns; /* of the question, for each segment */
+	uint32_t *index;  /* by a hash of a page's segment: its place + 1, or 0 */
+	uint64_t room, index_room, bytes;
+	uint32_t held, n; /* held: those of pages */
+	/* the page of the row before */
+	const segment *last;
+	uint32_t page;
+} row_segments;
+
+/* Adds a segment of pages, unless it is there.  Returns false without memory. */
+bool gsd_rows_add(row_segments *r, const page_job *j, const segment *s);
+/* Adds the added segments, when those of all pages are there.  Returns false without memory. */
+bool gsd_rows_add_added(row_segments *r, const page_job *j);
+/* Returns the place of a segment of pages. */
+uint32_t gsd_rows_place(const row_segments *r, const segment *s);
+/*
+ * Says where rows are: the block above 16 bits of line pointer, or, of added rows, GSD_ADDED_ROW and how many rows came
+ * before.  GS_PROTOCOL: there is no such row.
+ */
+gs_status gsd_rows_tids(row_segments *r, const gs_row *rows, uint64_t n, uint64_t *tids);
+void gsd_rows_free(row_segments *r);
+
+/* ---------------------------------------------------------------- columns_groups.c: questions with groups, or rows */
 
 typedef struct grouping
 {
@@ -276,7 +306,8 @@ typedef struct grouping
 	uint64_t rows;		/* of the masks' pages and the added chunks */
 	uint64_t added_room; /* of the list of added chunks */
 	uint64_t reserved;	/* on the device */
-	uint64_t bytes;		/* of a group */
+	uint64_t bytes;		/* of a group, or a row */
+	row_segments rows_of; /* of a question about rows */
 	uint64_t count, given;
 	_Atomic uint32_t status; /* of a part that failed */
 } grouping;
@@ -289,7 +320,7 @@ gs_status gsd_grouping_tables(grouping *g, const gsd_ask *m);
 gs_status gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *rows);
 /* Makes the groups.  GS_TOO_BIG: too many. */
 gs_status gsd_grouping_do(grouping *g);
-/* Copies the next groups, as many as there is room for.  Returns how many in *n. */
+/* Copies the next groups, or TIDs, as many as there is room for.  Returns how many in *n. */
 gs_status gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n);
 /* answered: counts an answer of the further tables. */
 void gsd_grouping_free(grouping *g, bool answered);

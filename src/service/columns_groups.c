@@ -1,14 +1,18 @@
 /*
- * columns_groups.c: questions whose list has keys, or aggregates that need all values, by kernels/gs_groups.h.
+ * columns_groups.c: questions whose list has keys, aggregates that need all values, or ROWS, by kernels/gs_groups.h.
  *
  * Rows come twice over: the pages' ranges are joined first, which decides how groups are addressed, then workers, or
  * the device, take the rows.  So masks are copied, as what the ranges are of must not change, and chunks that the
  * client adds are kept until then, as segments of the question's own.
  */
 #include "columns.h"
+#include "kernels/common/steps_row.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Rows that become TIDs at once: of a device, one copy. */
+#define ROWS_AT_ONCE 2048
 
 /* Segments that are remembered as joined, so that pages of several which alternate cost little. */
 #define KNOWN 64
@@ -203,6 +207,7 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 		gsd_segment_free(gsd_place_scratch(j->t->place), s);
 		return GS_OK;
 	}
+	s->added_before = g->rows;
 	g->rows += s->rows;
 	join_segment(g, s, NULL);
 	j->added[j->nadded++] = s;
@@ -224,13 +229,15 @@ static gs_status
 join_run(void *arg, const page_run *run)
 {
 	joining *join = arg;
+	grouping *g = join->g;
 	const segment **known = &join->known[run->of->number % KNOWN];
 
-	join->g->rows += run->rows;
-	if (*known != run->of)
-		join_segment(join->g, run->of, join->table->columns);
+	g->rows += run->rows;
+	if (*known == run->of)
+		return GS_OK;
 	*known = run->of;
-	return GS_OK;
+	join_segment(g, run->of, join->table->columns);
+	return gs_steps_rows(g->steps) == NULL || gsd_rows_add(&g->rows_of, g->pages, run->of) ? GS_OK : GS_NOMEM;
 }
 
 /*
@@ -242,6 +249,18 @@ join_pages(grouping *g, const page_job *table)
 	joining join = {.g = g, .table = table};
 
 	return gsd_pages_runs(table, 0, ((uint64_t) table->blocks + 63) / 64, join_run, &join);
+}
+
+/*
+ * Has rows name segments by one list, which has all of them.
+ */
+static gs_status
+name_segments(grouping *g)
+{
+	if (gs_steps_rows(g->steps) == NULL)
+		return GS_OK;
+	g->pages->named = &g->rows_of;
+	return gsd_rows_add_added(&g->rows_of, g->pages) ? GS_OK : GS_NOMEM;
 }
 
 /*
@@ -298,7 +317,7 @@ do_part(void *arg, uint32_t worker, uint32_t part)
 }
 
 /*
- * Does all parts.  On a device there are none.
+ * Does all parts, in rounds.  On a device there are none.
  */
 static gs_status
 do_parts(grouping *g)
@@ -325,6 +344,7 @@ group_in_turn(page_job *j)
 
 	for (const page_job *table = j; table != NULL; table = table->further)
 		GS_TRY(join_pages(g, table));
+	GS_TRY(name_segments(g));
 	GS_TRY(open_engine(g));
 	GS_TRY(gs_groups_open(g->engine, g->steps, g->ranges, g->rows, workers, &g->groups));
 	GS_TRY(gsd_pages_run(j));
@@ -338,14 +358,35 @@ gsd_grouping_do(grouping *g)
 	return gsd_pages_in_turn(g->pages, group_in_turn);
 }
 
+/*
+ * Copies TIDs of the next rows.  The client may write to out, so rows never lie there.
+ */
+static gs_status
+read_rows(grouping *g, uint64_t *out, uint64_t n)
+{
+	gs_row rows[ROWS_AT_ONCE];
+	uint64_t tids[ROWS_AT_ONCE];
+
+	for (uint64_t done = 0, some; done < n; done += some)
+	{
+		some = n - done < ROWS_AT_ONCE ? n - done : ROWS_AT_ONCE;
+		GS_TRY(gs_groups_read(g->groups, g->engine, g->given + done, some, rows));
+		GS_TRY(gsd_rows_tids(&g->rows_of, rows, some, tids));
+		memcpy(out + done, tids, some * sizeof(*tids));
+	}
+	return GS_OK;
+}
+
 gs_status
 gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n)
 {
 	uint64_t room = room_bytes / g->bytes, left = g->count - g->given;
 
 	*n = left < room ? left : room;
-	if (*n > 0)
-		GS_TRY(gs_groups_read(g->groups, g->engine, g->given, *n, (gs_reduced *) out));
+	if (*n > 0 && gs_steps_rows(g->steps) != NULL)
+		GS_TRY(read_rows(g, (uint64_t *) out, *n));
+	else if (*n > 0)
+		GS_TRY(gs_groups_read(g->groups, g->engine, g->given, *n, out));
 	g->given += *n;
 	return GS_OK;
 }
@@ -357,6 +398,7 @@ gsd_grouping_free(grouping *g, bool answered)
 
 	if (g->groups != NULL)
 		gs_groups_close(g->groups, g->engine);
+	gsd_rows_free(&g->rows_of);
 	if (g->reserved > 0)
 		gsd_device_reserve_less(j->t->place->dev, g->reserved);
 	for (uint32_t i = 0; i < j->nadded; i++)

@@ -99,9 +99,9 @@ add_span(const pending *p)
 
 	if (p->rows == 0)
 		return true;
-	if (p->of != p->w->last && !add_segment(p->j, p->w, p->of))
+	if (p->j->named == NULL && p->of != p->w->last && !add_segment(p->j, p->w, p->of))
 		return false;
-	span.segment = p->w->nsegments - 1;
+	span.segment = p->j->named != NULL ? gsd_rows_place(p->j->named, p->of) : p->w->nsegments - 1;
 	return append(&p->w->spans, &span, sizeof(span));
 }
 
@@ -249,11 +249,12 @@ static gs_status
 list_added(const page_job *j, page_worker *w, uint32_t index)
 {
 	const segment *s = j->added[index];
-	gs_span span = {.segment = w->nsegments++, .rows = s->rows};
+	gs_span span = {.rows = s->rows};
 
-	return append(&w->columns, s->columns, j->ncolumns * sizeof(gs_held)) && append(&w->spans, &span, sizeof(span))
-			   ? GS_OK
-			   : GS_NOMEM;
+	span.segment = j->named != NULL ? j->named->held + index : w->nsegments++;
+	if (j->named == NULL && !append(&w->columns, s->columns, j->ncolumns * sizeof(gs_held)))
+		return GS_NOMEM;
+	return append(&w->spans, &span, sizeof(span)) ? GS_OK : GS_NOMEM;
 }
 
 /*
@@ -264,8 +265,8 @@ rows_of_list(const page_job *j, const page_worker *w)
 {
 	return (gs_held_rows){.types = j->types,
 						  .ncolumns = j->ncolumns,
-						  .nsegments = w->nsegments,
-						  .columns = (const gs_held *) w->columns.data,
+						  .nsegments = j->named != NULL ? j->named->n : w->nsegments,
+						  .columns = j->named != NULL ? j->named->columns : (const gs_held *) w->columns.data,
 						  .nspans = w->spans.used / sizeof(gs_span),
 						  .spans = (const gs_span *) w->spans.data};
 }

@@ -182,8 +182,8 @@ columns_answer_valid(const gsd_message *m, size_t bytes)
 			return bytes == sizeof(gsd_checked) && m->checked.status <= GS_WRONG_ORDER;
 		case GSD_ANSWERED:
 			return bytes == sizeof(gsd_answered) && m->answered.status <= GS_WRONG_ORDER &&
-				   m->answered.bytes <= GS_GROUPS_MOST_BYTES && m->answered.bytes % sizeof(gs_reduced) == 0 &&
-				   m->answered.groups <= m->answered.bytes / sizeof(gs_reduced) &&
+				   m->answered.bytes <= GS_GROUPS_MOST_BYTES && m->answered.bytes % sizeof(gs_row) == 0 &&
+				   m->answered.groups <= m->answered.bytes / sizeof(gs_row) &&
 				   (m->answered.bytes == 0 || m->answered.status == GS_OK);
 		default:
 			return false;

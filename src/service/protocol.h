@@ -450,9 +450,15 @@ typedef struct gsd_answered
 	uint64_t rows;	 /* of the pages */
 	uint64_t pages;
 	uint64_t engine_ns;
-	uint64_t groups; /* in the results; 0 unless GS_OK */
-	uint64_t bytes;	 /* of the results, gs_steps_result_bytes for each group */
+	uint64_t groups; /* or rows, in the results; 0 unless GS_OK */
+	uint64_t bytes;	 /* of the results, gs_steps_result_bytes for each group, or row */
 } gsd_answered;
+
+/*
+ * A row in the results of a list with ROWS, 8 bytes: of a page, its block above 16 bits of line pointer; of a chunk,
+ * this bit and the number of rows that were added before.
+ */
+#define GSD_ADDED_ROW ((uint64_t) 1 << 63)
 
 /* Returns the first slot behind some bytes that begin in a slot. */
 static inline uint64_t

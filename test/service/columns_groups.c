@@ -1,6 +1,6 @@
 /*
- * columns_groups.c: questions with keys, and with aggregates of all values: over pages and rows that are added, in one
- * area and in parts; ends while parts come; chunks that lie; sessions that ask at once.
+ * columns_groups.c: questions with keys, with aggregates of all values, and about rows: over pages and rows that are
+ * added, in one area and in parts; ends while parts come; chunks that lie; sessions that ask at once.
  */
 #define _GNU_SOURCE
 #include "columns_peer.h"
@@ -269,6 +269,97 @@ test_lists(peer *p, uint64_t version)
 	tap_ok(falling && r[0].count == 0, "are in that order, NULL first");
 }
 
+/* The place of a page's row, counted from the first page: every other page has no lines 1 and 2. */
+static uint64_t
+place_of(uint32_t row)
+{
+	uint32_t page = row / PAGE_ROWS;
+
+	return (uint64_t) (FIRST_BLOCK + page) << 16 | (row % PAGE_ROWS + (page % 2 ? 3 : 1));
+}
+
+/* Looks at the rows in an area: in any order, each once. */
+static void
+hear_places(const peer *p, heard *h, uint32_t area, uint64_t n)
+{
+	const uint64_t *places = (const uint64_t *) (p->ring + SLOTS * SLOT_BYTES + area * AREA_BYTES);
+
+	for (uint64_t i = 0; i < n; i++, h->groups++)
+	{
+		bool added = places[i] & GSD_ADDED_ROW;
+		uint64_t page = (places[i] >> 16) - FIRST_BLOCK, line = places[i] & 0xffff;
+		uint64_t row = added ? places[i] & ~GSD_ADDED_ROW : page * PAGE_ROWS + line - (page % 2 ? 3 : 1);
+		uint64_t at = added ? SEGMENT_PAGES * PAGE_ROWS + row : row;
+
+		h->good &= at < sizeof(h->seen) && !h->seen[at] && (added || places[i] == place_of((uint32_t) row));
+		h->added += added;
+		if (h->good)
+			h->seen[at] = 1;
+	}
+}
+
+/* Hears the answer about rows, and the parts that come after it. */
+static bool
+rows_well(peer *p, uint32_t nrows, uint32_t nadded)
+{
+	heard h = {.good = true};
+
+	if (answered(p) != GS_OK || p->in.answered.groups != nrows || p->in.answered.bytes != nrows * sizeof(uint64_t))
+		return false;
+	if (p->in.answered.bytes <= AREA_BYTES)
+		hear_places(p, &h, 0, nrows);
+	while (h.groups < nrows && hear(p) == GSD_PART)
+	{
+		uint32_t area = p->in.part.area;
+
+		hear_places(p, &h, area, p->in.part.rows);
+		say_slot(p, GSD_TAKEN, area);
+	}
+	return h.good && h.groups == nrows && h.added == nadded;
+}
+
+/* Rows: all of them, and those of a page in the order of the second column, which falls in pages and then rises. */
+static void
+test_rows(peer *p, uint64_t version)
+{
+	const uint64_t *places = (const uint64_t *) (p->ring + SLOTS * SLOT_BYTES);
+	const gs_row_order order = {.column = 1};
+	bool good = true;
+	steps_list l;
+
+	list_begin(&l, types, 2);
+	list_rows(&l, 0, 0, NULL, 0);
+	say_wide_ask(p, version, FIRST_BLOCK, FIRST_BLOCK + 5, &l, false);
+	say_count(p, GSD_FINISH, 0);
+	tap_ok(rows_well(p, 5 * PAGE_ROWS, 0), "rows of some pages come with the answer");
+	say_wide_ask(p, version, FIRST_BLOCK, BLOCKS, &l, false);
+	for (uint32_t from = 0; from < ADDED_ROWS; from += 300)
+	{
+		say_rows(p, 2, from, 300);
+		good &= hear(p) == GSD_FREE;
+	}
+	say_count(p, GSD_FINISH, ADDED_ROWS);
+	tap_ok(rows_well(p, SEGMENT_PAGES * PAGE_ROWS + ADDED_ROWS, ADDED_ROWS) && good,
+		   "rows of all, and added ones, in parts");
+	list_begin(&l, types, 2);
+	list_rows(&l, SEGMENT_PAGES * PAGE_ROWS - 10, 20, &order, 1);
+	say_wide_ask(p, version, FIRST_BLOCK, BLOCKS, &l, false);
+	say_rows(p, 2, 1, 300);
+	say_count(p, GSD_FINISH, 300);
+	tap_ok(answered(p) == GS_OK && p->in.answered.groups == 20, "a page of an order");
+	for (uint32_t i = 0; i < 20; i++)
+		good &= places[i] == (i < 10 ? place_of(9 - i) : GSD_ADDED_ROW | (i - 10));
+	tap_ok(good, "has its rows");
+	list_begin(&l, types, 2);
+	list_rows(&l, SEGMENT_PAGES * PAGE_ROWS, 20, &order, 1);
+	say_wide_ask(p, version, FIRST_BLOCK, BLOCKS, &l, false);
+	say_count(p, GSD_FINISH, 0);
+	tap_ok(rows_well(p, 0, 0), "a page behind the end");
+	say_wide_ask(p, version, FIRST_BLOCK - 1, BLOCKS, &l, false);
+	say_count(p, GSD_FINISH, 0);
+	tap_ok(answered(p) == GS_INVALID, "a page of the table that is not held");
+}
+
 /* The end of a question, or of its session, before its rows have come, and while parts do. */
 static void
 test_ends(peer *session, uint64_t version)
@@ -437,6 +528,7 @@ test_groups(uint64_t version)
 	test_tables(&session, version);
 	test_plain_tables(&session, version);
 	test_lists(&session, version);
+	test_rows(&session, version);
 	test_refused(&session, version);
 	test_broken(version);
 	test_ends(&session, version);
