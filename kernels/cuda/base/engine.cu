@@ -11,6 +11,7 @@
 /* The tuning row of the code that the driver has chosen for this device. */
 static __device__ int tuned_for = GS_TUNED.arch;
 
+#define KEPT_BYTES ((u64) 1 << 30) /* of freed memory in a device's pool */
 #define DEFAULT_PATIENCE 2000000 /* cycles, about a millisecond; a running tile takes a few microseconds */
 
 /* Converts a CUDA error to a status.  Clears the error, which the next call's check would find again. */
@@ -224,6 +225,18 @@ find_tuning(gs_cuda_engine *e)
 	return GS_OK;
 }
 
+/* Has the device's pool keep what jobs have freed, and wiped, for the next ones. */
+static void
+keep_freed(const gs_cuda_engine *e)
+{
+	cudaMemPool_t pool;
+	u64 bytes = KEPT_BYTES;
+
+	if (!e->pooled || cudaDeviceGetDefaultMemPool(&pool, e->device) != cudaSuccess ||
+		cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes) != cudaSuccess)
+		cudaGetLastError();
+}
+
 /* Checks and configures the device. */
 static gs_status
 prepare_device(gs_cuda_engine *e)
@@ -232,6 +245,7 @@ prepare_device(gs_cuda_engine *e)
 
 	e->pooled = cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, e->device) == cudaSuccess && pools != 0;
 	GS_TRY(gs_cuda_status(cudaSetDevice(e->device)));
+	keep_freed(e);
 	GS_TRY(gs_cuda_status(cudaGetDeviceProperties(&e->properties, e->device)));
 	GS_TRY(find_tuning(e));
 	GS_TRY(gs_cuda_status(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking)));
