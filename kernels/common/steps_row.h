@@ -44,6 +44,31 @@ gs_number_of(gs_type type)
 	}
 }
 
+/* Returns the type of the column that a window's function gives. */
+GS_BOTH gs_type
+gs_window_type(const gs_steps *steps, const gs_window_function *f)
+{
+	const gs_type argument = f->column == GS_NO_COLUMN ? GS_I64 : (gs_type) steps->types[f->column];
+
+	switch (f->function)
+	{
+		case GS_WINDOW_PERCENT_RANK:
+		case GS_WINDOW_CUME_DIST:
+			return GS_F64;
+		case GS_WINDOW_LAG:
+		case GS_WINDOW_FIRST:
+		case GS_WINDOW_LAST:
+		case GS_WINDOW_NTH:
+		case GS_WINDOW_MIN:
+		case GS_WINDOW_MAX:
+			return argument;
+		case GS_WINDOW_SUM:
+			return argument == GS_F64 ? GS_F64 : GS_U128;
+		default:
+			return GS_I64;
+	}
+}
+
 /* Returns the part of a list that lies at an offset. */
 GS_BOTH const void *
 gs_steps_at(const gs_steps *steps, uint32_t offset)
@@ -60,22 +85,39 @@ gs_steps_filter(const gs_steps *steps)
 	return first->kind == GS_STEP_FILTER ? (const gs_filter_step *) first : NULL;
 }
 
+/* Returns the step behind one. */
+GS_BOTH const gs_step *
+gs_step_after(const gs_step *step)
+{
+	return (const gs_step *) ((const char *) step + step->bytes);
+}
+
 /* Returns the step of a checked list that takes the rows, if it is of a kind, or NULL. */
 GS_BOTH const gs_step *
 gs_steps_taker(const gs_steps *steps, gs_step_kind kind)
 {
-	const gs_filter_step *filter = gs_steps_filter(steps);
-	const uint32_t offset = steps->first + (filter != NULL ? filter->step.bytes : 0);
-	const gs_step *taker = (const gs_step *) gs_steps_at(steps, offset);
+	const gs_step *first = (const gs_step *) gs_steps_at(steps, steps->first);
+	const gs_step *taker = first->kind == GS_STEP_FILTER ? gs_step_after(first) : first;
 
 	return taker->kind == (uint32_t) kind ? taker : NULL;
 }
 
-/* Returns the GROUP step of a checked list, or NULL. */
+/* Returns the WINDOW step that takes the rows of a checked list, or NULL. */
+GS_BOTH const gs_window_step *
+gs_steps_window(const gs_steps *steps)
+{
+	return (const gs_window_step *) gs_steps_taker(steps, GS_STEP_WINDOW);
+}
+
+/* Returns the GROUP step of a checked list, which may follow windows, or NULL. */
 GS_BOTH const gs_group_step *
 gs_steps_group(const gs_steps *steps)
 {
-	return (const gs_group_step *) gs_steps_taker(steps, GS_STEP_GROUP);
+	const gs_step *step = (const gs_step *) gs_steps_at(steps, steps->first);
+
+	while (step->kind == GS_STEP_FILTER || step->kind == GS_STEP_WINDOW)
+		step = gs_step_after(step);
+	return step->kind == GS_STEP_GROUP ? (const gs_group_step *) step : NULL;
 }
 
 /* Returns the ROWS step of a checked list, or NULL. */
@@ -93,7 +135,7 @@ gs_steps_after_group(const gs_steps *steps, gs_step_kind kind)
 	const char *end = (const char *) steps + steps->bytes;
 
 	do
-		step = (const gs_step *) ((const char *) step + step->bytes);
+		step = gs_step_after(step);
 	while ((const char *) step < end && step->kind != (uint32_t) kind);
 	return (const char *) step < end ? step : NULL;
 }
@@ -299,6 +341,38 @@ gs_code_passes(const gs_steps *steps, const gs_term *term, gs_wide x, bool real)
 	}
 }
 
+/* Returns true if a row passes a term that compares two columns. */
+GS_BOTH bool
+gs_columns_pass(const gs_steps *steps, const gs_term *term, const gs_held *columns, uint64_t row)
+{
+	const uint32_t a = term->column, b = term->constants;
+	const gs_type type = (gs_type) steps->types[a], other = (gs_type) steps->types[b];
+	const bool a_null = gs_held_null(&columns[a], row), b_null = gs_held_null(&columns[b], row);
+	const bool real = gs_number_of(type) == GS_NUMBER_F64;
+	gs_wide x, y;
+
+	if (a_null || b_null)
+		return term->test >= GS_TEST_DISTINCT_COLUMN && (a_null == b_null) == (term->test == GS_TEST_SAME_COLUMN);
+	x = gs_scalar_code(gs_column_scalar(type, columns[a].values, row), real);
+	y = gs_scalar_code(gs_column_scalar(other, columns[b].values, row), real);
+	switch (term->test)
+	{
+		case GS_TEST_EQ_COLUMN:
+		case GS_TEST_SAME_COLUMN:
+			return x == y;
+		case GS_TEST_LT_COLUMN:
+			return x < y;
+		case GS_TEST_LE_COLUMN:
+			return x <= y;
+		case GS_TEST_GT_COLUMN:
+			return x > y;
+		case GS_TEST_GE_COLUMN:
+			return x >= y;
+		default: /* GS_TEST_NE_COLUMN, GS_TEST_DISTINCT_COLUMN */
+			return x != y;
+	}
+}
+
 /* Returns true if a row passes a term of the filter. */
 GS_BOTH bool
 gs_term_passes(const gs_steps *steps, const gs_term *term, const gs_held *columns, uint64_t row)
@@ -307,6 +381,8 @@ gs_term_passes(const gs_steps *steps, const gs_term *term, const gs_held *column
 	const gs_type type = (gs_type) steps->types[term->column];
 	const bool null = gs_held_null(column, row), real = gs_number_of(type) == GS_NUMBER_F64;
 
+	if (term->test >= GS_TEST_EQ_COLUMN)
+		return gs_columns_pass(steps, term, columns, row);
 	if (null || term->test >= GS_TEST_IS_NULL)
 		return term->test == (null ? GS_TEST_IS_NULL : GS_TEST_NOT_NULL);
 	return gs_code_passes(steps, term, gs_scalar_code(gs_column_scalar(type, column->values, row), real), real);
