@@ -155,9 +155,21 @@ typedef struct gs_cpu_groups
 	gs_block few_memory;
 	gs_reduced *few_answers;	 /* for each slot, of aggregates that need all values */
 	gs_reduced *modes;			 /* for each stream and part, the mode of it, and how often it is there */
-	uint32_t *records;			 /* for each stream and part */
+	uint32_t *few_records;		 /* for each stream and part */
+	const struct gs_window_records *records; /* of a window: what the only stream has; else NULL */
 	gs_group_worker workers[];
 } gs_cpu_groups;
+
+/* The work of a block of rows. */
+typedef struct gs_group_job
+{
+	gs_cpu_groups *g;
+	gs_group_worker *w;
+	gs_rows_block block;
+	uint64_t keys[GS_STEP_ROWS];
+	uint32_t slots[GS_STEP_ROWS];
+	uint64_t *at[GS_STEP_ROWS]; /* where records' first words go */
+} gs_group_job;
 
 /* groups_plan.c: plans streams, tallies and answers. */
 void gs_groups_plan(gs_cpu_groups *g);
@@ -165,9 +177,20 @@ void gs_groups_plan(gs_cpu_groups *g);
 /* groups_rows.c: adds rows to the workers' records. */
 gs_status gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
 
+/* Finds the places of n records by the leading bits of something, and writes their first words. */
+gs_status gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first,
+						 uint32_t n);
+/* Writes a word of n records, whose values are step words apart. */
+void gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step,
+				   uint32_t n);
+/* windows_records.c: adds a block's rows to a window's records. */
+gs_status gs_window_add(gs_group_job *j);
+
 /* groups_keys.c: packs the keys of the n rows of a mask.  Returns false if a value is outside of its range. */
 bool gs_pack_keys(const gs_packed_keys *keys, const gs_group_loops *loops, gs_steps_plan *plan, gs_rows_block *b,
 				  const uint64_t *mask, uint32_t n, uint64_t *packed);
+/* For each NULL among the rows of a mask: part[its place] = code. */
+void gs_put_nulls(const gs_rows_block *b, const gs_held *column, const uint64_t *mask, uint64_t *part, uint64_t code);
 /* Returns true if columns that were said to have no NULLs have none among some rows. */
 bool gs_nulls_known(const gs_steps_plan *plan, const gs_range *ranges, const gs_span *span, const gs_held *columns);
 
@@ -199,7 +222,8 @@ bool gs_cell_asked(const gs_cpu_groups *g, uint32_t stream, uint64_t n, uint64_t
 gs_status gs_whole_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *cpu, uint32_t stream,
 						  void *values, uint64_t n, gs_reduced *answers);
 
-/* groups_parts.c */
+/* groups_parts.c: the number of records of a stream's part. */
+uint64_t gs_records_count(const gs_cpu_groups *g, size_t part);
 gs_status gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
 
 /* Makes the group of a slot. */
@@ -219,6 +243,15 @@ gs_status gs_few_end(gs_cpu_groups *g, gs_group_list *list);
 /* groups.c: makes a plan in memory of its own. */
 gs_status gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_steps_plan *plan,
 					   gs_block *memory);
+/* Makes a question with its plan of the list, and no more. */
+gs_status gs_groups_make(gs_engine *engine, const gs_groups *head, gs_cpu_groups **groups);
+/* Chooses what keys are multiplied by. */
+void gs_groups_choose_factor(gs_cpu_groups *g);
+/* Chooses the room for records in one piece. */
+void gs_groups_choose_room(gs_cpu_groups *g);
+void gs_groups_free(gs_cpu_groups *g);
+/* Tells which workers had rows, before parts are done. */
+void gs_groups_rows_end(gs_cpu_groups *g);
 /* Begins a worker's work, by its engine. */
 gs_status gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine);
 
@@ -227,6 +260,16 @@ static inline uint32_t
 gs_records_number(const gs_group_worker *w, size_t part, const gs_records *r)
 {
 	return (uint32_t) (r == w->last[part] ? (uint64_t) (w->cursors[part].at - r->words) : r->room);
+}
+
+/* Takes memory for an array; memory NULL: only counts. */
+static inline void *
+gs_take(char *memory, size_t *used, size_t bytes)
+{
+	size_t at = *used;
+
+	*used += (bytes + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
+	return memory != NULL ? memory + at : NULL;
 }
 
 /* Returns true if a stream's codes have more than 64 bits. */

@@ -167,7 +167,7 @@ count_records(gs_cpu_groups *g)
 	for (uint32_t i = 0; i < g->head.workers; i++)
 		for (uint32_t k = 0; k < g->nstreams << g->part_bits && g->workers[i].cursors != NULL; k++)
 			for (const gs_records *r = g->workers[i].last[k]; r != NULL; r = r->next)
-				g->records[k] += gs_records_number(&g->workers[i], k, r);
+				g->few_records[k] += gs_records_number(&g->workers[i], k, r);
 }
 
 /* Begins the second half: joins tallies into the first worker's, and counts records. */
@@ -180,7 +180,7 @@ gs_few_join(gs_cpu_groups *g)
 	GS_TRY(gs_block_reserve(&g->work, &g->few_memory, bytes));
 	g->few_answers = memset(g->few_memory.data, 0, bytes);
 	g->modes = g->few_answers + answers;
-	g->records = (uint32_t *) (g->modes + parts);
+	g->few_records = (uint32_t *) (g->modes + parts);
 	for (uint32_t i = 1; i < g->head.workers; i++)
 		if (g->workers[i].begun && !gs_tally_join(g, &g->workers[0].few, &g->workers[i].few))
 			return GS_OVERFLOW;
@@ -235,7 +235,7 @@ static gs_status
 answer_cell(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t stream, uint32_t part)
 {
 	uint32_t slot = part >> g->cell_bits, first = slot << g->cell_bits;
-	const uint32_t *records = g->records + ((size_t) stream << g->part_bits);
+	const uint32_t *records = g->few_records + ((size_t) stream << g->part_bits);
 	uint64_t n = records[part], before = 0, all = 0;
 
 	for (uint32_t i = first; i < first + (1u << g->cell_bits); i++)
@@ -276,7 +276,7 @@ static void
 join_modes(gs_cpu_groups *g, const gs_answer_plan *a)
 {
 	const gs_reduced *modes = g->modes + ((size_t) a->stream << g->part_bits);
-	const uint32_t *records = g->records + ((size_t) a->stream << g->part_bits);
+	const uint32_t *records = g->few_records + ((size_t) a->stream << g->part_bits);
 
 	for (uint32_t part = 0; part < 1u << g->part_bits; part++)
 	{

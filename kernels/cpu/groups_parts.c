@@ -29,21 +29,26 @@ typedef struct part_job
 	gs_reduced *answers; /* of aggregates that need all values: for each slot */
 } part_job;
 
-/* Returns the number of a part's records in a stream. */
-static uint64_t
-records_of(const part_job *j, uint32_t stream)
+uint64_t
+gs_records_count(const gs_cpu_groups *g, size_t part)
 {
-	size_t part = ((size_t) stream << j->g->part_bits) + j->part;
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < j->g->head.workers; i++)
+	for (uint32_t i = 0; i < g->head.workers; i++)
 	{
-		const gs_group_worker *w = &j->g->workers[i];
+		const gs_group_worker *w = &g->workers[i];
 
 		for (const gs_records *r = w->has_rows ? w->last[part] : NULL; r != NULL; r = r->next)
 			n += gs_records_number(w, part, r);
 	}
 	return n;
+}
+
+/* Returns the number of a part's records in a stream. */
+static uint64_t
+records_of(const part_job *j, uint32_t stream)
+{
+	return gs_records_count(j->g, ((size_t) stream << j->g->part_bits) + j->part);
 }
 
 typedef gs_status (*piece_function)(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n);

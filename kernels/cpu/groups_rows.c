@@ -1,25 +1,15 @@
 /*
  * groups_rows.c: rows of a list with groups become records of parts, block by block: for each stream the rows that
- * count, their packed keys, the values of expressions, each of these word by word to the part's place.
+ * count, their packed keys, the values of expressions, each of these word by word to the part's place.  Those of a
+ * window's records come from windows_records.c.
  */
 #include "groups.h"
 
 #define SLAB_BYTES ((size_t) 2 << 20)
 
-/* A block's work. */
-typedef struct job
-{
-	gs_cpu_groups *g;
-	gs_group_worker *w;
-	gs_rows_block block;
-	uint64_t keys[GS_STEP_ROWS];
-	uint32_t slots[GS_STEP_ROWS];
-	uint64_t *at[GS_STEP_ROWS]; /* where records' first words go */
-} job;
-
 /* Returns the plan of a clause. */
 static const gs_aggregate *
-clause_at(const job *j, uint32_t clause)
+clause_at(const gs_group_job *j, uint32_t clause)
 {
 	return &j->w->plan.group->aggregates[clause];
 }
@@ -55,9 +45,8 @@ new_records(gs_group_worker *w, const gs_stream *s, size_t part)
 	return GS_OK;
 }
 
-/* Finds the places of n records by the leading bits of something, and writes their first words. */
-static gs_status
-place_first(job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first, uint32_t n)
+gs_status
+gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first, uint32_t n)
 {
 	const gs_stream *s = &j->g->streams[stream];
 	size_t begin = (size_t) stream << j->g->part_bits;
@@ -80,9 +69,8 @@ place_first(job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const u
 	return GS_OK;
 }
 
-/* Writes a word of n records. */
-static void
-place_word(const job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step, uint32_t n)
+void
+gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step, uint32_t n)
 {
 	size_t apart = (size_t) word * s->room;
 
@@ -94,7 +82,7 @@ place_word(const job *j, const gs_stream *s, uint32_t word, const uint64_t *valu
 
 /* Computes the codes of values that are needed all at once.  Returns false if a value is outside of its range. */
 static bool
-codes_of(const job *j, const gs_stream_value *v, const void *values, uint32_t n, uint64_t *codes)
+codes_of(const gs_group_job *j, const gs_stream_value *v, const void *values, uint32_t n, uint64_t *codes)
 {
 	bool good = true;
 
@@ -120,7 +108,7 @@ codes_of(const job *j, const gs_stream_value *v, const void *values, uint32_t n,
 
 /* Writes the codes of values that are needed all at once: bits of a bitmap, or records. */
 static gs_status
-place_codes(job *j, uint32_t stream, const gs_stream_value *v, const void *values, uint32_t n)
+place_codes(gs_group_job *j, uint32_t stream, const gs_stream_value *v, const void *values, uint32_t n)
 {
 	const gs_stream *s = &j->g->streams[stream];
 	uint64_t codes[2 * GS_STEP_ROWS], *bitmap = j->w->bitmaps[stream];
@@ -136,16 +124,16 @@ place_codes(job *j, uint32_t stream, const gs_stream_value *v, const void *value
 	if (j->g->few)
 	{
 		gs_few_cells(j->g, v, values, codes, j->keys, n);
-		return place_first(j, stream, j->keys, 0, codes, n);
+		return gs_place_first(j, stream, j->keys, 0, codes, n);
 	}
 	for (uint32_t k = 0; k < v->words; k++)
-		place_word(j, s, v->word + k, codes + k, v->words, n);
+		gs_place_word(j, s, v->word + k, codes + k, v->words, n);
 	return GS_OK;
 }
 
 /* Computes the values of an expression for n rows, and adds or writes them. */
 static gs_status
-place_value(job *j, uint32_t stream, uint32_t value, const uint64_t *mask, uint32_t n)
+place_value(gs_group_job *j, uint32_t stream, uint32_t value, const uint64_t *mask, uint32_t n)
 {
 	const gs_stream *s = &j->g->streams[stream];
 	const gs_stream_value *v = &j->g->values[value];
@@ -163,7 +151,7 @@ place_value(job *j, uint32_t stream, uint32_t value, const uint64_t *mask, uint3
 				   ? GS_OK
 				   : GS_OVERFLOW;
 	for (uint32_t k = 0; k < v->words; k++)
-		place_word(j, s, v->word + k, (const uint64_t *) values.values + k, v->words, n);
+		gs_place_word(j, s, v->word + k, (const uint64_t *) values.values + k, v->words, n);
 	return GS_OK;
 }
 
@@ -171,7 +159,7 @@ place_value(job *j, uint32_t stream, uint32_t value, const uint64_t *mask, uint3
 
 /* Finds the rows of a block that belong to a stream.  own: room for a mask.  Returns their number. */
 static uint32_t
-stream_rows(job *j, const gs_stream *s, uint64_t *own, const uint64_t **mask)
+stream_rows(gs_group_job *j, const gs_stream *s, uint64_t *own, const uint64_t **mask)
 {
 	gs_rows_block *b = &j->block;
 	gs_rows_block some = *b;
@@ -199,7 +187,7 @@ stream_rows(job *j, const gs_stream *s, uint64_t *own, const uint64_t **mask)
 
 /* Adds the records of a block's rows to a stream. */
 static gs_status
-add_stream(job *j, uint32_t stream)
+add_stream(gs_group_job *j, uint32_t stream)
 {
 	const gs_stream *s = &j->g->streams[stream];
 	uint64_t own[GS_STEP_WORDS];
@@ -213,7 +201,7 @@ add_stream(job *j, uint32_t stream)
 	if (j->g->factor != 1)
 		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
 	if (!j->g->few)
-		GS_TRY(place_first(j, stream, j->keys, j->g->slot_bits, j->keys, n));
+		GS_TRY(gs_place_first(j, stream, j->keys, j->g->slot_bits, j->keys, n));
 	else if (!s->whole)
 	{
 		for (uint32_t i = 0; i < n; i++)
@@ -227,7 +215,7 @@ add_stream(job *j, uint32_t stream)
 
 /* Adds a block's rows to all streams. */
 static gs_status
-add_block(job *j)
+add_block(gs_group_job *j)
 {
 	gs_rows_block *b = &j->block;
 	const gs_steps_plan *plan = &j->w->plan;
@@ -239,6 +227,8 @@ add_block(job *j)
 		b->passed = gs_steps_mask(plan, plan->terms, plan->nterms, b->columns, b->first, b->n, mask);
 		b->mask = b->passed == b->n ? NULL : mask;
 	}
+	if (j->g->records != NULL)
+		return b->passed > 0 ? gs_window_add(j) : GS_OK;
 	for (uint32_t i = 0; i < j->g->nstreams && b->passed > 0; i++)
 		GS_TRY(add_stream(j, i));
 	return GS_OK;
@@ -246,7 +236,7 @@ add_block(job *j)
 
 /* Adds a span's rows. */
 static gs_status
-add_span(job *j, gs_work *work, const gs_span *span, const gs_held *columns)
+add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs_held *columns)
 {
 	if (!gs_nulls_known(&j->w->plan, j->g->head.ranges, span, columns))
 		return GS_INVALID;
@@ -267,7 +257,7 @@ gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const 
 {
 	gs_cpu_groups *g = (gs_cpu_groups *) groups;
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
-	job j;
+	gs_group_job j;
 
 	j.g = g;
 	j.w = &g->workers[worker];

@@ -4,16 +4,6 @@
  */
 #include "groups.h"
 
-/* Takes memory for an array; memory NULL: only counts. */
-static void *
-take(char *memory, size_t *used, size_t bytes)
-{
-	size_t at = *used;
-
-	*used += (bytes + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
-	return memory != NULL ? memory + at : NULL;
-}
-
 /* Fills an array with what no value changes. */
 static void
 clear(const gs_tally_plan *t, void *values, uint32_t slots)
@@ -40,17 +30,17 @@ gs_tally_make(const gs_cpu_groups *g, gs_tally *tally, uint32_t slots, char *mem
 	*tally = (gs_tally){.slots = slots};
 	for (uint32_t i = 0; i < g->nstreams; i++)
 		if (!g->streams[i].whole)
-			tally->counts[i] = take(memory, &used, (size_t) slots * sizeof(uint32_t));
+			tally->counts[i] = gs_take(memory, &used, (size_t) slots * sizeof(uint32_t));
 	if (memory != NULL)
 		memset(memory, 0, used);
 	for (uint32_t i = 0; i < g->ntallies; i++)
 	{
-		tally->values[i] = take(memory, &used, (size_t) slots * gs_width_of(g->tallies[i].held));
+		tally->values[i] = gs_take(memory, &used, (size_t) slots * gs_width_of(g->tallies[i].held));
 		if (memory != NULL)
 			clear(&g->tallies[i], tally->values[i], slots);
 		if (!g->tallies[i].zeros)
 			continue;
-		tally->zeros[i] = take(memory, &used, slots);
+		tally->zeros[i] = gs_take(memory, &used, slots);
 		if (memory != NULL)
 			memset(tally->zeros[i], 0, slots);
 	}

@@ -64,7 +64,7 @@ typedef struct gs_values_of_block
 typedef struct gs_steps_plan
 {
 	const gs_steps *steps;
-	const gs_group_step *group; /* NULL: ROWS */
+	const gs_group_step *group; /* NULL: WINDOW or ROWS takes the rows */
 	const gs_loops *loops;
 	const gs_select_loops *select;
 	const struct gs_step_loops *reduce;

@@ -1,6 +1,7 @@
 /*
  * steps_plan.c: the plan of a list of steps: each test as ranges of keys, each expression once, memory for a block.
  */
+#include "../groups.h"
 #include "steps.h"
 
 #define TOP_BIT ((uint64_t) 1 << 63)
@@ -285,7 +286,7 @@ gs_steps_plan_make(gs_steps_plan *plan, const gs_steps *steps, char *memory)
 	const gs_filter_step *filter = gs_steps_filter(steps);
 	arena a = {memory, 0};
 
-	*plan = (gs_steps_plan){.steps = steps, .group = gs_steps_group(steps)};
+	*plan = (gs_steps_plan){.steps = steps, .group = (const gs_group_step *) gs_steps_taker(steps, GS_STEP_GROUP)};
 	plan->nterms = filter != NULL ? filter->nterms : 0;
 	if (filter != NULL)
 		plan->terms = plan_terms(steps, filter->terms, filter->nterms, &a);
@@ -294,6 +295,8 @@ gs_steps_plan_make(gs_steps_plan *plan, const gs_steps *steps, char *memory)
 		plan_clauses(plan, &a);
 		plan_group(plan, &a);
 	}
+	else if (gs_steps_window(steps) != NULL)
+		take_packed(plan, gs_steps_columns(steps, &gs_steps_window(steps)->step), &a);
 	else
 		plan_orders(plan, gs_steps_rows(steps), &a);
 	return a.used;
