@@ -118,11 +118,25 @@ make_ranges(gs_term_plan *t, const gs_steps *steps)
 	t->kind = t->nranges > 0 ? GS_TERM_RANGES : t->outside ? GS_TERM_ALL : GS_TERM_NONE;
 }
 
+/* Returns true if the keys of two columns' values compare as these: doubles, a type with itself, and up to 64 bits. */
+static bool
+keys_compare(gs_type a, gs_type b)
+{
+	if (a == GS_U128 || b == GS_U128)
+		return false;
+	return a == b || gs_type_is_float(a) || (a != GS_U64 && b != GS_U64);
+}
+
 /* Makes a term's plan, whose ranges begin at a place that has room for all. */
 static void
 plan_term(gs_term_plan *t, const gs_steps *steps, const gs_term *term, gs_key_range *ranges)
 {
 	*t = (gs_term_plan){.term = term, .type = (gs_type) steps->types[term->column], .ranges = ranges};
+	if (term->test >= GS_TEST_EQ_COLUMN)
+	{
+		t->kind = keys_compare(t->type, (gs_type) steps->types[term->constants]) ? GS_TERM_COLUMNS : GS_TERM_ROWS;
+		return;
+	}
 	switch (term->test)
 	{
 		case GS_TEST_IS_NULL:

@@ -181,7 +181,7 @@ wrong_list(steps_list *l, int n)
 	{
 		case 0: l->head.magic++; return "magic";
 		case 1: l->head.bytes = GS_STEPS_MAX_BYTES + 8; return "too long";
-		case 2: l->head.zero = 1; return "zero of the head";
+		case 2: l->head.nwindows = 1; return "a column of no window";
 		case 3: l->head.ncolumns = 0; return "no columns";
 		case 4: l->head.ncolumns = GS_STEPS_MAX_COLUMNS + 1; return "too many columns";
 		case 5: l->head.types[1] = GS_BYTES; return "strings";
