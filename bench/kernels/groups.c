@@ -1,5 +1,5 @@
 /*
- * groups.c: the CPU engine's lists with groups: five questions, as a service asks them, with some threads.
+ * groups.c: the CPU engine's lists with groups and windows: some questions, as a service asks them, with some threads.
  *
  *   groups-bench [rows [threads [runs]]]
  *
@@ -18,17 +18,20 @@
 #include <time.h>
 
 #define UNIT_ROWS 65536
-#define COLUMNS	  4
+#define COLUMNS	  7
 
 enum
 {
 	CUSTOMER,
 	SHOP,
 	AMOUNT,
-	PRICE
+	PRICE,
+	TS,
+	STATE,
+	MICROSECONDS
 };
 
-static const gs_type types[COLUMNS] = {GS_I32, GS_I32, GS_F64, GS_I64};
+static const gs_type types[COLUMNS] = {GS_I32, GS_I32, GS_F64, GS_I64, GS_I64, GS_I32, GS_I64};
 static uint64_t rows = 20000000, unit, parts;
 static uint32_t threads = 16;
 static void *columns[COLUMNS];
@@ -190,7 +193,7 @@ make_customers(uint64_t number, uint64_t apart, bool frequent)
 static void
 make_data(void)
 {
-	static const size_t widths[COLUMNS] = {4, 4, 8, 8};
+	static const size_t widths[COLUMNS] = {4, 4, 8, 8, 8, 4, 8};
 
 	for (int c = 0; c < COLUMNS; c++)
 		columns[c] = aligned_alloc(64, (rows * widths[c] + 127) / 64 * 64);
@@ -200,11 +203,123 @@ make_data(void)
 		((int32_t *) columns[SHOP])[i] = (int32_t) (i % 50);
 		((double *) columns[AMOUNT])[i] = (double) (mix(i + 7) >> 11) * (1e6 / 9007199254740992.0);
 		((int64_t *) columns[PRICE])[i] = (int64_t) (mix(i + 9) % 30000000);
+		((int64_t *) columns[TS])[i] = (int64_t) (mix(i + 11) % 100000000);
+		((int32_t *) columns[STATE])[i] = (int32_t) (((int64_t *) columns[TS])[i] / 500 % 7);
+		((int64_t *) columns[MICROSECONDS])[i] = (int64_t) (mix(i + 13) % ((uint64_t) 1 << 45));
 	}
 	ranges[SHOP] = (gs_range){{{0, 0}}, {{49, 0}}, false};
 	ranges[AMOUNT] = (gs_range){{{gs_float_order64(gs_real_bits(0), true), 0}},
 								{{gs_float_order64(gs_real_bits(1e6), true), 0}}, false};
 	ranges[PRICE] = (gs_range){{{0, 0}}, {{29999999, 0}}, false};
+	ranges[TS] = (gs_range){{{0, 0}}, {{99999999, 0}}, false};
+	ranges[STATE] = (gs_range){{{0, 0}}, {{6, 0}}, false};
+	ranges[MICROSECONDS] = (gs_range){{{0, 0}}, {{((uint64_t) 1 << 45) - 1, 0}}, false};
+}
+
+/* ---- windows */
+
+/* Begins a list with a function over a window by a column in the order of another one; partition: -1: none. */
+static void
+window(steps_list *l, uint32_t function, uint32_t column, gs_type type, int partition, uint32_t order)
+{
+	gs_type all[COLUMNS + 1];
+	gs_row_order orders[2] = {{(uint32_t) partition, 0, 0, 0}, {order, 0, 0, 0}};
+	gs_window_function f = {.function = function, .column = column};
+
+	memcpy(all, types, sizeof(types));
+	all[COLUMNS] = type;
+	list_begin(l, all, COLUMNS + 1);
+	l->head.ncolumns = COLUMNS;
+	l->head.nwindows = 1;
+	f.number = function == GS_WINDOW_LAG;
+	f.frame = function >= GS_WINDOW_FIRST ? GS_FRAME_PEERS : 0;
+	(void) list_window(l, &f, 1, partition < 0 ? orders + 1 : orders, partition >= 0, 1);
+}
+
+/* The runs of a state, counted: rows whose state is not that of the row before. */
+static void
+runs_of(const char *name, int partition, uint32_t order, int runs)
+{
+	static steps_list l;
+
+	window(&l, GS_WINDOW_LAG, STATE, GS_I32, partition, order);
+	list_filter(&l, 1);
+	list_term(&l, COLUMNS, GS_TEST_DISTINCT_COLUMN, STATE, 0);
+	list_group(&l, 1);
+	list_aggregate(&l, GS_COUNT, NULL, 0);
+	list_keys(&l, NULL, 0);
+	ask(name, &l, runs);
+}
+
+/* Islands: runs by their number, as groups with their first and last time; those of more than one row. */
+static void
+islands(const char *name, int partition, uint32_t order, int runs)
+{
+	static steps_list l;
+	uint32_t keys[3] = {COLUMNS, STATE, (uint32_t) partition};
+
+	window(&l, GS_WINDOW_RUN, STATE, GS_I64, partition, order);
+	list_group(&l, 3);
+	list_aggregate(&l, GS_COUNT, NULL, 0);
+	list_column(&l, GS_MIN, order, GS_NUMBER_I64);
+	list_column(&l, GS_MAX, order, GS_NUMBER_I64);
+	list_keys(&l, keys, partition >= 0 ? 3 : 2);
+	list_having(&l, 1);
+	list_compare(&l, partition >= 0 ? 3 : 2, GS_TEST_GT, 1000000);
+	ask(name, &l, runs);
+}
+
+/* The highest of a function's values, or how many are below one. */
+static void
+highest(const char *name, uint32_t function, uint32_t column, gs_type type, gs_number number, uint32_t order,
+		int64_t below, int runs)
+{
+	static steps_list l;
+
+	window(&l, function, column, type, CUSTOMER, order);
+	if (below > 0)
+	{
+		list_filter(&l, 1);
+		list_compare(&l, COLUMNS, GS_TEST_LE, below);
+	}
+	list_group(&l, 1);
+	if (below > 0)
+		list_aggregate(&l, GS_COUNT, NULL, 0);
+	else
+		list_column(&l, GS_MAX, COLUMNS, number);
+	list_keys(&l, NULL, 0);
+	ask(name, &l, runs);
+}
+
+/* The average of times less those of the rows before. */
+static void
+differences(const char *name, uint32_t order, int runs)
+{
+	static steps_list l;
+	gs_instruction code[3] = {{GS_CODE_COLUMN, GS_NUMBER_I64, 0, order},
+							  {GS_CODE_COLUMN, GS_NUMBER_I64, 0, COLUMNS},
+							  {GS_CODE_SUBTRACT, GS_NUMBER_I64, 0, 0}};
+
+	window(&l, GS_WINDOW_LAG, order, GS_I64, CUSTOMER, order);
+	list_group(&l, 1);
+	list_aggregate(&l, GS_SUM, code, 3);
+	list_keys(&l, NULL, 0);
+	ask(name, &l, runs);
+}
+
+static void
+windows(int runs)
+{
+	runs_of("runs of state by ts: lag", -1, TS, runs);
+	runs_of("the same in microseconds", -1, MICROSECONDS, runs);
+	runs_of("by shop", SHOP, TS, runs);
+	islands("islands by run", -1, TS, runs);
+	islands("islands by shop", SHOP, TS, runs);
+	highest("running total of doubles", GS_WINDOW_SUM, AMOUNT, GS_F64, GS_NUMBER_F64, TS, 0, runs);
+	highest("running total of integers", GS_WINDOW_SUM, PRICE, GS_U128, GS_NUMBER_I128, TS, 0, runs);
+	highest("row_number() <= 3", GS_WINDOW_ROW_NUMBER, GS_NO_COLUMN, GS_I64, GS_NUMBER_I64, TS, 3, runs);
+	differences("ts - lag(ts), average", TS, runs);
+	differences("the same in microseconds", MICROSECONDS, runs);
 }
 
 int
@@ -233,6 +348,7 @@ main(int argc, char **argv)
 	question("median by 50 groups", GS_RANK_FLOOR, AMOUNT, GS_NUMBER_F64, SHOP, false, 0, runs);
 	question("sum, count by 50 groups", GS_SUM, AMOUNT, GS_NUMBER_F64, SHOP, true, 0, runs);
 	question("sum by 5 M groups, top 10", GS_SUM, PRICE, GS_NUMBER_I64, CUSTOMER, false, 10, runs);
+	windows(runs);
 	for (number = 1000; argc > 4 && number <= 100000000; number *= 10)
 		for (int kind = 0; kind < 3; kind++)
 		{

@@ -350,7 +350,7 @@ every_function(gs_type type)
 	gs_row_order orders[3] = {{0, 0, 0, 0}, {1, 1, 1, 0}, {NUMBER, 0, 0, 0}};
 	char what[64];
 
-	make_rows(&t, small_only ? 2000 : 6000, 1 + rnd() % 20, GS_I16, (gs_type) (rnd() % GS_BYTES), type, GS_I32);
+	make_rows(&t, small_only ? 1000 : 3000, 1 + rnd() % 20, GS_I16, (gs_type) (rnd() % GS_BYTES), type, GS_I32);
 	memcpy(types, t.types, SOURCE * sizeof(*types));
 	for (uint32_t function = 0; function <= GS_WINDOW_MAX; function++)
 		for (uint32_t frame = 0; frame <= (function >= GS_WINDOW_FIRST ? 2 : 0); frame++)
@@ -388,7 +388,7 @@ test_windows(void)
 	static const struct
 	{
 		uint64_t most, partitions;
-	} kinds[] = {{300, 1}, {2500, 1}, {2500, 3}, {9000, 40}, {20000, 1000}, {300000, 100000}, {300000, (uint64_t) 1 << 40}};
+	} kinds[] = {{300, 1}, {1500, 1}, {2500, 3}, {9000, 40}, {9000, 1000}, {90000, 100000}, {20000, (uint64_t) 1 << 40}};
 	gs_cpu_tuning normal = gs_cpu_tuning_default();
 
 	rnd_seed(4343);
@@ -402,9 +402,9 @@ test_windows(void)
 		for (int type = 0; type < GS_BYTES; type++)
 			if (!skipped())
 				every_function((gs_type) type);
-		for (int turn = 0; turn < (small_only ? 14 : 70); turn++)
+		for (int turn = 0; turn < (small_only ? 14 : 28); turn++)
 			if (!skipped())
-				random_lists(small_only && kinds[turn % 7].most > 20000 ? 20000 : kinds[turn % 7].most,
+				random_lists(small_only && kinds[turn % 7].most > 9000 ? 9000 : kinds[turn % 7].most,
 							 kinds[turn % 7].partitions);
 		gs_cpu_tune(engine, &normal);
 	}
