@@ -160,6 +160,14 @@ typedef struct gs_cpu_groups
 	gs_group_worker workers[];
 } gs_cpu_groups;
 
+/* Groups whose rows follow each other, as slots of a tally: their multiplied keys, and the slots of a block's rows. */
+typedef struct gs_group_runs
+{
+	uint32_t n;
+	uint64_t keys[GS_STEP_ROWS + 1];
+	uint32_t slots[GS_STEP_ROWS];
+} gs_group_runs;
+
 /* The work of a block of rows. */
 typedef struct gs_group_job
 {
@@ -169,6 +177,7 @@ typedef struct gs_group_job
 	uint64_t keys[GS_STEP_ROWS];
 	uint32_t slots[GS_STEP_ROWS];
 	uint64_t *at[GS_STEP_ROWS]; /* where records' first words go */
+	gs_group_runs *runs; /* NULL: rows come in any order */
 } gs_group_job;
 
 /* groups_plan.c: plans streams, tallies and answers. */
@@ -183,6 +192,19 @@ gs_status gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, u
 /* Writes a word of n records, whose values are step words apart. */
 void gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step,
 				   uint32_t n);
+/* Adds a span's rows, block by block. */
+gs_status gs_groups_add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs_held *columns);
+
+/* groups_runs.c: returns true if gs_groups_runs carries out a list. */
+bool gs_groups_take_runs(const gs_cpu_groups *g);
+/* Adds rows of whole groups, those of each following one another. */
+gs_status gs_groups_runs(gs_cpu_groups *g, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
+/* Before and after a block's rows are added to the tally. */
+gs_status gs_runs_begin_block(gs_group_job *j);
+gs_status gs_runs_end_block(gs_group_job *j);
+/* Finds the slots of n rows of a mask. */
+void gs_runs_slots(gs_group_job *j, const uint64_t *mask, uint32_t n);
+
 /* windows_records.c: adds a block's rows to a window's records. */
 gs_status gs_window_add(gs_group_job *j);
 
@@ -203,6 +225,8 @@ bool gs_tally_add(const gs_cpu_groups *g, gs_tally *tally, uint32_t stream, cons
 void gs_tally_count(gs_tally *tally, uint32_t stream, const uint32_t *slots, uint32_t n);
 bool gs_tally_value(const gs_cpu_groups *g, gs_tally *tally, uint32_t value, const uint32_t *slots, const uint64_t *x,
 					const uint64_t *high, uint32_t step, uint32_t n);
+/* Makes a slot the first one, and those up to it empty. */
+void gs_tally_restart(const gs_cpu_groups *g, gs_tally *tally, uint32_t slot);
 /* Adds another worker's tally.  Returns false if a sum leaves 128 bits. */
 bool gs_tally_join(const gs_cpu_groups *g, gs_tally *into, const gs_tally *from);
 /* Returns what an answer that has a tally, or is a count, is for a slot. */
@@ -225,6 +249,9 @@ gs_status gs_whole_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_c
 /* groups_parts.c: the number of records of a stream's part. */
 uint64_t gs_records_count(const gs_cpu_groups *g, size_t part);
 gs_status gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
+
+/* Counts groups that a list has got.  GS_TOO_BIG: there are too many. */
+gs_status gs_groups_keep(gs_cpu_groups *g, const gs_group_list *list, uint64_t more);
 
 /* Makes the group of a slot. */
 void gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, uint64_t mixed,

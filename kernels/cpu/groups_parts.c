@@ -291,6 +291,16 @@ below_bar(const bar *b, const gs_group_list *list, uint32_t slot)
 											 : b->values[slot] > (int64_t) last->value[0]);
 }
 
+gs_status
+gs_groups_keep(gs_cpu_groups *g, const gs_group_list *list, uint64_t more)
+{
+	uint64_t kept = __atomic_add_fetch(&g->kept, more, __ATOMIC_RELAXED);
+
+	if (list->top == NULL && kept > GS_GROUPS_MOST_BYTES / (list->members * sizeof(gs_reduced)))
+		return GS_TOO_BIG;
+	return GS_OK;
+}
+
 /* Adds the part's groups to the worker's list.  Without keys there is one, even of no rows. */
 static gs_status
 add_groups(part_job *j)
@@ -308,10 +318,7 @@ add_groups(part_job *j)
 		GS_TRY(gs_group_list_add(list, group));
 		GS_TRY(gs_work_add(&j->cpu->work, 8 * list->members));
 	}
-	before = __atomic_add_fetch(&j->g->kept, list->n - before, __ATOMIC_RELAXED);
-	if (list->top == NULL && before > GS_GROUPS_MOST_BYTES / (list->members * sizeof(gs_reduced)))
-		return GS_TOO_BIG;
-	return GS_OK;
+	return gs_groups_keep(j->g, list, list->n - before);
 }
 
 /* Implements gs_groups_part. */

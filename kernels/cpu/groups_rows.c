@@ -145,13 +145,22 @@ place_value(gs_group_job *j, uint32_t stream, uint32_t value, const uint64_t *ma
 		return GS_OVERFLOW;
 	if (s->whole)
 		return place_codes(j, stream, v, values.values, n);
-	if (j->g->few)
+	if (j->g->few || j->runs != NULL)
 		return gs_tally_value(j->g, &j->w->few, value, j->slots, values.values, (const uint64_t *) values.values + 1,
 							  v->words, n)
 				   ? GS_OK
 				   : GS_OVERFLOW;
 	for (uint32_t k = 0; k < v->words; k++)
 		gs_place_word(j, s, v->word + k, (const uint64_t *) values.values + k, v->words, n);
+	return GS_OK;
+}
+
+/* Computes the values of a stream for n rows. */
+static gs_status
+place_values(gs_group_job *j, uint32_t stream, const uint64_t *mask, uint32_t n)
+{
+	for (uint32_t v = j->g->streams[stream].first; v != GS_NO_VALUE; v = j->g->values[v].next)
+		GS_TRY(place_value(j, stream, v, mask, n));
 	return GS_OK;
 }
 
@@ -196,6 +205,12 @@ add_stream(gs_group_job *j, uint32_t stream)
 
 	if (n == 0)
 		return GS_OK;
+	if (j->runs != NULL)
+	{
+		gs_runs_slots(j, mask, n);
+		gs_tally_count(&j->w->few, stream, j->slots, n);
+		return place_values(j, stream, mask, n);
+	}
 	if (!gs_pack_keys(&j->g->head.keys, j->w->loops, &j->w->plan, &j->block, mask, n, j->keys))
 		return GS_INVALID;
 	if (j->g->factor != 1)
@@ -208,9 +223,7 @@ add_stream(gs_group_job *j, uint32_t stream)
 			j->slots[i] = (uint32_t) j->keys[i];
 		gs_tally_count(&j->w->few, stream, j->slots, n);
 	}
-	for (uint32_t v = s->first; v != GS_NO_VALUE; v = j->g->values[v].next)
-		GS_TRY(place_value(j, stream, v, mask, n));
-	return GS_OK;
+	return place_values(j, stream, mask, n);
 }
 
 /* Adds a block's rows to all streams. */
@@ -229,14 +242,17 @@ add_block(gs_group_job *j)
 	}
 	if (j->g->records != NULL)
 		return b->passed > 0 ? gs_window_add(j) : GS_OK;
+	if (j->runs != NULL && b->passed > 0)
+		GS_TRY(gs_runs_begin_block(j));
 	for (uint32_t i = 0; i < j->g->nstreams && b->passed > 0; i++)
 		GS_TRY(add_stream(j, i));
+	if (j->runs != NULL)
+		return gs_runs_end_block(j);
 	return GS_OK;
 }
 
-/* Adds a span's rows. */
-static gs_status
-add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs_held *columns)
+gs_status
+gs_groups_add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs_held *columns)
 {
 	if (!gs_nulls_known(&j->w->plan, j->g->head.ranges, span, columns))
 		return GS_INVALID;
@@ -261,12 +277,13 @@ gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const 
 
 	j.g = g;
 	j.w = &g->workers[worker];
+	j.runs = NULL;
 	GS_TRY(gs_group_worker_begin(g, j.w, engine));
 	for (uint64_t i = 0; i < rows->nspans; i++)
 	{
 		const gs_span *span = &rows->spans[i];
 
-		GS_TRY(add_span(&j, &cpu->work, span, &rows->columns[(uint64_t) span->segment * rows->ncolumns]));
+		GS_TRY(gs_groups_add_span(&j, &cpu->work, span, &rows->columns[(uint64_t) span->segment * rows->ncolumns]));
 	}
 	return GS_OK;
 }

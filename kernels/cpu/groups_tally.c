@@ -47,6 +47,28 @@ gs_tally_make(const gs_cpu_groups *g, gs_tally *tally, uint32_t slots, char *mem
 	return used;
 }
 
+void
+gs_tally_restart(const gs_cpu_groups *g, gs_tally *tally, uint32_t slot)
+{
+	for (uint32_t i = 0; i < g->nstreams; i++)
+	{
+		tally->counts[i][0] = tally->counts[i][slot];
+		memset(tally->counts[i] + 1, 0, slot * sizeof(uint32_t));
+	}
+	for (uint32_t i = 0; i < g->ntallies; i++)
+	{
+		size_t width = gs_width_of(g->tallies[i].held);
+		char *values = tally->values[i];
+
+		memcpy(values, values + slot * width, width);
+		clear(&g->tallies[i], values + width, slot);
+		if (!g->tallies[i].zeros)
+			continue;
+		tally->zeros[i][0] = tally->zeros[i][slot];
+		memset(tally->zeros[i] + 1, 0, slot);
+	}
+}
+
 #define EACH(STATEMENT)                                                                                                \
 	for (uint32_t i = 0; i < n; i++)                                                                                   \
 	STATEMENT

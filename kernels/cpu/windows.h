@@ -81,6 +81,7 @@ typedef struct gs_cpu_windows
 	gs_window_records records;
 	gs_steps *after_steps;
 	gs_groups *after;
+	uint32_t runs; /* the column whose runs are the groups of the steps behind, or GS_NO_COLUMN */
 	gs_range ranges[GS_STEPS_MAX_COLUMNS]; /* of its columns */
 	gs_type types[GS_STEPS_MAX_COLUMNS];
 	uint64_t columns; /* that records have, and those behind take */

@@ -302,6 +302,32 @@ find_bounds(gs_window_job *j)
 	return GS_OK;
 }
 
+/*
+ * Gives rows whose groups are runs.  Those of the first and last run of a part of a partition may go on in the parts
+ * beside it, and take the way of any rows.
+ */
+static gs_status
+give_runs(gs_window_job *j, gs_held_rows *rows)
+{
+	gs_groups *after = j->w->after;
+	const int64_t *runs = rows->columns[j->w->runs].values;
+	uint32_t n = rows->spans->rows, first = 0, last = n;
+	gs_span whole, ends[2];
+
+	while (j->before != NULL && first < n && runs[first] == runs[0])
+		first++;
+	while (j->before != NULL && last > first && runs[last - 1] == runs[n - 1])
+		last--;
+	whole = (gs_span){0, first, last - first};
+	ends[0] = (gs_span){0, 0, first};
+	ends[1] = (gs_span){0, last, n - last};
+	rows->spans = &whole;
+	GS_TRY(gs_groups_runs((gs_cpu_groups *) after, j->worker, &j->cpu->head, rows));
+	rows->spans = ends;
+	rows->nspans = 2;
+	return after->ops->rows(after, j->worker, &j->cpu->head, rows);
+}
+
 gs_status
 gs_window_give(gs_window_job *j)
 {
@@ -313,6 +339,8 @@ gs_window_give(gs_window_job *j)
 	if (j->before == NULL)
 		GS_TRY(find_bounds(j));
 	GS_TRY(make_columns(j, columns));
+	if (w->runs != GS_NO_COLUMN)
+		return give_runs(j, &rows);
 	return w->after->ops->rows(w->after, j->worker, &j->cpu->head, &rows);
 }
 

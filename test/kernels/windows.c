@@ -225,6 +225,8 @@ some_window(uint8_t *types, uint32_t n, bool total)
 	for (uint32_t i = 0; i < w.nfunctions; i++)
 	{
 		w.functions[i] = some_function(types, n, total);
+		if (total && i == 0 && rnd() % 3 == 0)
+			w.functions[0] = (gs_window_function){.function = GS_WINDOW_RUN, .column = 1 + (uint32_t) (rnd() % 3)};
 		types[n + i] = (uint8_t) gs_window_type(steps, &w.functions[i]);
 	}
 	free(steps);
@@ -268,12 +270,42 @@ add_filter(steps_list *l, uint32_t n)
 																	: list_integers(l, &some, 1), 1);
 }
 
-/* Adds groups: each row's, with every column of windows, or by a column of one. */
+/* Adds the groups of runs: some aggregates of each, of rows with a condition as well. */
 static void
-add_groups(steps_list *l, uint32_t n)
+add_runs(steps_list *l, uint32_t run, uint32_t of, bool partition)
+{
+	uint32_t keys[3] = {run, rnd() % 3 ? of : 2, 0};
+	gs_term term = {3, GS_TEST_NOT_NULL, 0, 0};
+	uint32_t c = 1 + (uint32_t) (rnd() % 3);
+
+	list_group(l, 5);
+	list_aggregate(l, GS_COUNT, NULL, 0);
+	list_refine(l, GS_COUNT, 0, &term, rnd() % 2);
+	list_column(l, GS_MIN, c, number_of((gs_type) l->head.types[c]));
+	list_column(l, GS_MAX, NUMBER, GS_NUMBER_I32);
+	list_column(l, GS_SUM, NUMBER, GS_NUMBER_I32);
+	list_column(l, GS_COUNT, 3, number_of((gs_type) l->head.types[3]));
+	list_keys(l, keys, partition ? 3 : 2);
+	if (rnd() % 2)
+	{
+		list_having(l, 1);
+		list_compare(l, (partition ? 3 : 2) + 3, GS_TEST_GT, 5);
+	}
+	if (rnd() % 3 == 0)
+		list_top(l, 1 + rnd() % 50, &(gs_top_order){(partition ? 3 : 2) + 3, rnd() % 2, 0, 0}, 1);
+}
+
+/* Adds groups: each row's, with every column of windows, or by a column of one, or the runs of the last. */
+static void
+add_groups(steps_list *l, uint32_t n, const window *last)
 {
 	uint32_t key = rnd() % 3 ? NUMBER : (uint32_t) (rnd() % n);
 
+	if (last->functions[0].function == GS_WINDOW_RUN && rnd() % 4)
+	{
+		add_runs(l, n - last->nfunctions, last->functions[0].column, last->npartition > 0);
+		return;
+	}
 	list_group(l, key == NUMBER ? n : 3);
 	if (key == NUMBER)
 		for (uint32_t c = 0; c < n; c++)
@@ -318,7 +350,7 @@ random_list(const table *t, const char *what)
 	}
 	if (rnd() % 3 == 0)
 		add_filter(&l, n);
-	add_groups(&l, n);
+	add_groups(&l, n, &windows[nwindows - 1]);
 	one_list(t, &l, what);
 }
 
