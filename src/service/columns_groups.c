@@ -206,17 +206,20 @@ do_part(void *arg, uint32_t worker, uint32_t part)
 }
 
 /*
- * Does all parts.
+ * Does all parts, round after round.
  */
 static gs_status
 do_parts(grouping *g)
 {
-	uint32_t parts = gs_groups_parts(g->groups);
+	uint32_t parts;
 
-	if (g->pages->t->place->dev == NULL)
-		return gsd_pool_run(g->pages->c, parts, do_part, g) ? (gs_status) g->status : GS_CANCELLED;
-	for (uint32_t part = 0; part < parts; part++)
-		do_part(g, 0, part);
+	while (g->status == GS_OK && (parts = gs_groups_parts(g->groups)) > 0)
+	{
+		if (g->pages->t->place->dev == NULL && !gsd_pool_run(g->pages->c, parts, do_part, g))
+			return GS_CANCELLED;
+		for (uint32_t part = 0; g->pages->t->place->dev != NULL && part < parts; part++)
+			do_part(g, 0, part);
+	}
 	return (gs_status) g->status;
 }
 
