@@ -22,7 +22,10 @@ typedef struct gs_window_column
 	uint32_t column;
 	gs_type type;
 	uint32_t word; /* GS_U128: the lower half's */
-	bool nulls;	   /* there may be some, of which the next bit tells, from the highest one */
+	bool nulls;	   /* there may be some */
+	bool bit;	   /* of which the next bit tells, from the highest one */
+	const gs_packed_key *key; /* not NULL: integers that the key tells, and no word */
+	bool order;				  /* that of the orders, not of the partition */
 } gs_window_column;
 
 /* Records: the key of the partition, multiplied, and that of the orders, joined if they fit a word; columns; NULLs. */

@@ -10,6 +10,31 @@
 
 /* ---------------------------------------------------------------- plan */
 
+/* Returns a column's part of a packed key, if it tells the column's values. */
+static const gs_packed_key *
+key_of(const gs_packed_keys *keys, uint32_t column)
+{
+	for (uint32_t k = 0; k < keys->n; k++)
+		if (keys->keys[k].column == column && !gs_type_is_float(keys->keys[k].type))
+			return &keys->keys[k];
+	return NULL;
+}
+
+/* Plans a column of records, from a word on. */
+static gs_window_column
+plan_column(const gs_cpu_windows *w, uint32_t column, uint32_t word)
+{
+	gs_window_column c = {.column = column, .type = (gs_type) w->head.steps->types[column], .word = word};
+
+	c.nulls = w->head.ranges[column].nulls;
+	c.key = key_of(&w->records.orders, column);
+	c.order = c.key != NULL;
+	if (c.key == NULL)
+		c.key = key_of(&w->head.keys, column);
+	c.bit = c.nulls && c.key == NULL;
+	return c;
+}
+
 /* Plans the words of records.  Returns their number. */
 static uint32_t
 plan_words(gs_cpu_windows *w)
@@ -21,12 +46,11 @@ plan_words(gs_cpu_windows *w)
 	words = r->joined ? 1 : 2;
 	for (uint64_t columns = w->columns; columns != 0; columns &= columns - 1)
 	{
-		uint32_t c = (uint32_t) __builtin_ctzll(columns);
-		gs_type type = (gs_type) w->head.steps->types[c];
+		gs_window_column *c = &r->columns[r->ncolumns++];
 
-		r->columns[r->ncolumns++] = (gs_window_column){c, type, words, w->head.ranges[c].nulls};
-		r->nnulls += w->head.ranges[c].nulls;
-		words += type == GS_U128 ? 2 : 1;
+		*c = plan_column(w, (uint32_t) __builtin_ctzll(columns), words);
+		r->nnulls += c->bit;
+		words += c->key != NULL ? 0 : c->type == GS_U128 ? 2 : 1;
 	}
 	r->nulls_word = words;
 	return words + (r->nnulls > 0);
@@ -128,7 +152,7 @@ place_nulls(gs_group_job *j, const gs_window_records *r, const uint64_t *mask, u
 	{
 		const gs_held *column = &j->block.columns[r->columns[c].column];
 
-		if (!r->columns[c].nulls)
+		if (!r->columns[c].bit)
 			continue;
 		memset(of, 0, n * sizeof(*of));
 		if (column->nulls != NULL)
@@ -153,7 +177,8 @@ gs_window_add(gs_group_job *j)
 		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
 	GS_TRY(place_keys(j, r, orders, n));
 	for (uint32_t c = 0; c < r->ncolumns; c++)
-		place_column(j, &r->columns[c], mask, n);
+		if (r->columns[c].key == NULL)
+			place_column(j, &r->columns[c], mask, n);
 	if (r->nnulls > 0)
 		place_nulls(j, r, mask, n);
 	return GS_OK;

@@ -30,7 +30,8 @@ typedef struct part_sort
 	uint32_t part;
 	uint32_t n;
 	uint32_t bits, order_bits, place_bits; /* of the keys that differ; of these the orders'; of a place */
-	uint64_t *low, *high; /* the keys; high: what leaves 64 bits, or unused */
+	uint64_t *low, *high; /* the keys; high: what leaves 64 bits, or NULL */
+	uint64_t *partitions; /* their keys, unless the orders' are joined to them */
 	uint64_t *words, *other;
 	uint32_t *places, *more; /* of records, in order */
 	char *column;			 /* a column's values, or NULLs, as they came */
@@ -47,7 +48,7 @@ begin(part_sort *s)
 	{
 		used = 0;
 		s->low = gs_take(memory, &used, n * 8);
-		s->high = s->w->records.joined ? NULL : gs_take(memory, &used, n * 8);
+		s->high = s->partitions = s->w->records.joined ? NULL : gs_take(memory, &used, n * 8);
 		s->words = gs_take(memory, &used, n * 8);
 		s->other = gs_take(memory, &used, n * 8);
 		s->places = gs_take(memory, &used, n * 4);
@@ -204,6 +205,53 @@ put_column(part_sort *s, const gs_window_column *c, char *to)
 #undef PUT
 }
 
+/* Computes the keys of the orders, or of the partition, in order. */
+static const uint64_t *
+sorted_keys(const part_sort *s, bool order)
+{
+	const gs_cpu_groups *g = s->w->scatter;
+	uint32_t bits = s->w->records.orders.bits, low = order || !s->w->records.joined ? 0 : bits;
+	const uint64_t *from = order || s->w->records.joined ? s->low : s->partitions;
+	uint64_t part = s->bits < 64 ? (uint64_t) s->part << s->bits : 0, mask = order ? gs_mask(bits) : g->mask;
+	uint64_t *to = (uint64_t *) s->column;
+
+	if (s->w->records.joined && s->bits + s->place_bits <= 64)
+		for (uint32_t i = 0; i < s->n; i++)
+			to[i] = part | s->words[i] >> s->place_bits;
+	else
+		for (uint32_t i = 0; i < s->n; i++)
+			to[i] = from[s->places[i]];
+	for (uint32_t i = 0; i < s->n; i++)
+		to[i] = (low < 64 ? to[i] >> low : 0) * (order ? 1 : g->inverse) & mask;
+	return to;
+}
+
+/* Computes the values that a part of the key tells. */
+static void
+put_key(const part_sort *s, const gs_window_column *c, char *to, uint8_t *nulls)
+{
+	const gs_packed_key *key = c->key;
+	const uint64_t *keys = sorted_keys(s, c->order), mask = gs_mask(key->bits);
+	const uint64_t turned = key->descending ? UINT64_MAX : 0;
+	const gs_wide bump = (gs_wide) key->bump, low = key->low + (key->descending ? (gs_wide) key->span + bump : -bump);
+	const uint32_t shift = key->bits > 0 ? key->shift : 0;
+
+	/* a descending part is what is missing to the greatest value: x ^ -1 is -x - 1 */
+#define PUT(TYPE)                                                                                                      	for (uint32_t i = 0; i < s->n; i++)                                                                                	((TYPE *) to)[i] = (TYPE) ((uint64_t) low + ((keys[i] >> shift & mask) ^ turned) + key->descending)
+	if (gs_width_of(c->type) == 16)
+		for (uint32_t i = 0; i < s->n; i++)
+		{
+			gs_wide part = (gs_wide) (keys[i] >> shift & mask);
+
+			((gs_held_wide *) to)[i] = key->descending ? low - part : low + part;
+		}
+	else
+		GS_BY_WIDTH(gs_width_of(c->type), PUT)
+#undef PUT
+	for (uint32_t i = 0; i < s->n && nulls != NULL; i++)
+		nulls[i] = (keys[i] >> shift & mask) == key->null_code;
+}
+
 /* Puts the bits of NULLs in order. */
 static void
 put_nulls(part_sort *s, const gs_ordered *to, uint64_t at)
@@ -217,7 +265,7 @@ put_nulls(part_sort *s, const gs_ordered *to, uint64_t at)
 	{
 		uint8_t *nulls = to->nulls[r->columns[c].column];
 
-		if (!r->columns[c].nulls)
+		if (!r->columns[c].bit)
 			continue;
 		bit--;
 		for (uint32_t i = 0; i < s->n; i++)
@@ -242,7 +290,10 @@ gs_window_sort(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint3
 	{
 		const gs_window_column *c = &w->records.columns[i];
 
-		put_column(&s, c, to->values[c->column] + at * gs_width_of(c->type));
+		if (c->key != NULL)
+			put_key(&s, c, to->values[c->column] + at * gs_width_of(c->type), c->nulls ? to->nulls[c->column] + at : NULL);
+		else
+			put_column(&s, c, to->values[c->column] + at * gs_width_of(c->type));
 		GS_TRY(gs_work_add(&cpu->work, (uint64_t) s.n * 2));
 	}
 	if (w->records.nnulls > 0)
