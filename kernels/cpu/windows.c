@@ -204,7 +204,7 @@ begin_parts(gs_cpu_windows *w)
 	GS_TRY(gs_block_reserve(&w->work, &w->memory, (w->nparts + 1) * sizeof(uint64_t)));
 	w->starts = w->memory.data;
 	most = count_rows(w);
-	if (w->head.workers > 1 && most > w->starts[w->nparts] / (2 * w->head.workers) && gs_window_splits(w))
+	if (most > w->starts[w->nparts] / (2 * w->head.workers) && gs_window_splits(w))
 	{
 		w->stage = GS_WINDOW_ORDERING;
 		w->nunits = w->nparts;
