@@ -129,7 +129,7 @@ typedef struct gs_row_order
  * argument for its values and extremes, GS_U128 for sums of integers, GS_F64 for sums of doubles, GS_I64 for all others.
  * An average is a sum and a count.
  */
-typedef enum gs_window
+typedef enum gs_window_kind
 {
 	GS_WINDOW_ROW_NUMBER, /* of peers, which comes first is not determined, but equal in all functions of a step */
 	GS_WINDOW_RANK,
@@ -147,7 +147,7 @@ typedef enum gs_window
 	GS_WINDOW_SUM, /* doubles are added in order; GS_OVERFLOW if the sum of finite ones is not finite; not of GS_F32 */
 	GS_WINDOW_MIN, /* of equal doubles, the last one */
 	GS_WINDOW_MAX
-} gs_window;
+} gs_window_kind;
 
 /* A row's frame within its partition. */
 typedef enum gs_frame
@@ -165,7 +165,7 @@ typedef enum gs_frame
 
 typedef struct gs_window_function
 {
-	uint32_t function; /* gs_window */
+	uint32_t function; /* gs_window_kind */
 	uint32_t column;   /* the argument, given by a step before; none: GS_NO_COLUMN */
 	uint32_t constant; /* of LAG: offset of a gs_constant of the argument's type; 0: NULL */
 	uint32_t frame;	   /* gs_frame; 0 where it has no meaning */
