@@ -194,7 +194,39 @@ gs_code_at(gs_type type, const void *values, uint64_t i)
 }
 
 /* Does something with a type as a constant. */
-#define GS_BY_TYPE(type, DO)                                                                                           	switch (type)                                                                                                      	{                                                                                                                  		case GS_U8:                                                                                                    			DO(GS_U8);                                                                                                 			break;                                                                                                     		case GS_U16:                                                                                                   			DO(GS_U16);                                                                                                			break;                                                                                                     		case GS_I16:                                                                                                   			DO(GS_I16);                                                                                                			break;                                                                                                     		case GS_U32:                                                                                                   			DO(GS_U32);                                                                                                			break;                                                                                                     		case GS_I32:                                                                                                   			DO(GS_I32);                                                                                                			break;                                                                                                     		case GS_U64:                                                                                                   			DO(GS_U64);                                                                                                			break;                                                                                                     		case GS_I64:                                                                                                   			DO(GS_I64);                                                                                                			break;                                                                                                     		case GS_F32:                                                                                                   			DO(GS_F32);                                                                                                			break;                                                                                                     		case GS_F64:                                                                                                   			DO(GS_F64);                                                                                                			break;                                                                                                     		default:                                                                                                       			DO(GS_U128);                                                                                               	}
+#define GS_BY_TYPE(type, DO)                                                                                           \
+	switch (type)                                                                                                      \
+	{                                                                                                                  \
+		case GS_U8:                                                                                                    \
+			DO(GS_U8);                                                                                                 \
+			break;                                                                                                     \
+		case GS_U16:                                                                                                   \
+			DO(GS_U16);                                                                                                \
+			break;                                                                                                     \
+		case GS_I16:                                                                                                   \
+			DO(GS_I16);                                                                                                \
+			break;                                                                                                     \
+		case GS_U32:                                                                                                   \
+			DO(GS_U32);                                                                                                \
+			break;                                                                                                     \
+		case GS_I32:                                                                                                   \
+			DO(GS_I32);                                                                                                \
+			break;                                                                                                     \
+		case GS_U64:                                                                                                   \
+			DO(GS_U64);                                                                                                \
+			break;                                                                                                     \
+		case GS_I64:                                                                                                   \
+			DO(GS_I64);                                                                                                \
+			break;                                                                                                     \
+		case GS_F32:                                                                                                   \
+			DO(GS_F32);                                                                                                \
+			break;                                                                                                     \
+		case GS_F64:                                                                                                   \
+			DO(GS_F64);                                                                                                \
+			break;                                                                                                     \
+		default:                                                                                                       \
+			DO(GS_U128);                                                                                               \
+	}
 
 /* windows_records.c: plans the records of a window's rows. */
 gs_status gs_window_plan(gs_cpu_windows *w, gs_engine *engine);

@@ -233,17 +233,20 @@ put_key(const part_sort *s, const gs_window_column *c, char *to, uint8_t *nulls)
 	const gs_packed_key *key = c->key;
 	const uint64_t *keys = sorted_keys(s, c->order), mask = gs_mask(key->bits);
 	const uint64_t turned = key->descending ? UINT64_MAX : 0;
-	const gs_wide bump = (gs_wide) key->bump, low = key->low + (key->descending ? (gs_wide) key->span + bump : -bump);
+	const gs_unsigned_wide least = (gs_unsigned_wide) key->low;
+	const gs_unsigned_wide low = key->descending ? least + key->span + key->bump : least - key->bump;
 	const uint32_t shift = key->bits > 0 ? key->shift : 0;
 
 	/* a descending part is what is missing to the greatest value: x ^ -1 is -x - 1 */
-#define PUT(TYPE)                                                                                                      	for (uint32_t i = 0; i < s->n; i++)                                                                                	((TYPE *) to)[i] = (TYPE) ((uint64_t) low + ((keys[i] >> shift & mask) ^ turned) + key->descending)
+#define PUT(TYPE)                                                                                                      \
+	for (uint32_t i = 0; i < s->n; i++)                                                                                \
+	((TYPE *) to)[i] = (TYPE) ((uint64_t) low + ((keys[i] >> shift & mask) ^ turned) + key->descending)
 	if (gs_width_of(c->type) == 16)
 		for (uint32_t i = 0; i < s->n; i++)
 		{
-			gs_wide part = (gs_wide) (keys[i] >> shift & mask);
+			uint64_t part = keys[i] >> shift & mask;
 
-			((gs_held_wide *) to)[i] = key->descending ? low - part : low + part;
+			((gs_held_wide *) to)[i] = (gs_wide) (key->descending ? low - part : low + part);
 		}
 	else
 		GS_BY_WIDTH(gs_width_of(c->type), PUT)
