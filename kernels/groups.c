@@ -1,6 +1,6 @@
 /*
- * groups.c: lists of steps with groups, windows or ROWS: the public calls, which check their arguments, and what engines
- * share: packed keys, HAVING and TOP over groups in host memory.
+ * groups.c: lists of steps with groups, windows or ROWS: the public calls, which check their arguments, and what
+ * engines share: packed keys, HAVING and TOP over groups in host memory.
  */
 #include "groups.h"
 

@@ -126,7 +126,8 @@ typedef struct gs_row_order
 
 /*
  * What a column of a WINDOW step is, as in PostgreSQL.  Its type is GS_F64 for percent_rank and cume_dist, that of the
- * argument for its values and extremes, GS_U128 for sums of integers, GS_F64 for sums of doubles, GS_I64 for all others.
+ * argument for its values and extremes, GS_U128 for sums of integers, GS_F64 for sums of doubles, GS_I64 for all
+ * others.
  * An average is a sum and a count.
  */
 typedef enum gs_window_kind

@@ -70,7 +70,8 @@ gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t sh
 }
 
 void
-gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step, uint32_t n)
+gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step,
+			  uint32_t n)
 {
 	size_t apart = (size_t) word * s->room;
 

@@ -106,9 +106,10 @@ by_rows(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns
 static uint64_t
 column_keys(const gs_steps_plan *plan, gs_type type, const gs_held *column, uint64_t first, uint32_t n, int64_t *keys)
 {
+	const char *from = (const char *) column->values + first * gs_width_of(type);
 	uint64_t room[64] = {0};
 
-	keys_of(plan, type, group_of(plan, type, (const char *) column->values + first * gs_width_of(type), n, room), n, keys);
+	keys_of(plan, type, group_of(plan, type, from, n, room), n, keys);
 	return column->nulls != NULL ? gs_null_bits(column->nulls, first, n) : 0;
 }
 

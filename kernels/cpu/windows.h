@@ -173,13 +173,14 @@ gs_frame_move(gs_row_frame *r, uint64_t row)
 	r->b = r->b < r->a ? r->a : r->b;
 }
 
-/* Returns true if all frames of a partition begin with its first row, or end with its last. */
+/* Returns true if all frames of a partition begin with its first row. */
 static inline bool
 gs_frame_from_first(const gs_window_function *f)
 {
 	return f->frame != GS_FRAME_ROWS || f->from == GS_FRAME_FIRST;
 }
 
+/* Returns true if they end with its last one. */
 static inline bool
 gs_frame_to_last(const gs_window_function *f)
 {
@@ -241,15 +242,16 @@ gs_status gs_window_sort(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *
 gs_status gs_window_give(gs_window_job *j);
 /* Returns true if a partition's parts can be computed one beside another. */
 bool gs_window_splits(const gs_cpu_windows *w);
-/* Computes what a function has of the job's rows, to be carried over; of runs, those that begin behind the first row. */
+/* Computes what a function has of the job's rows, to be carried over; of runs, those that begin behind the first. */
 gs_status gs_window_summarize(const gs_window_job *j, uint32_t function, gs_window_carry *carry);
 /* Adds that of the rows which follow, from one on. */
 gs_status gs_window_join(const gs_cpu_windows *w, uint32_t function, gs_window_carry *into,
 						 const gs_window_carry *from, uint64_t at, bool first);
 
-/* windows_frames.c */
+/* windows_frames.c: computes counts, or sums and which of them are NULL, of the job's rows. */
 gs_status gs_window_sums(const gs_window_job *j, const gs_window_function *f, uint32_t function, void *out,
 						 uint8_t *nulls);
+/* Finds the rows that have the extremes of the job's rows. */
 gs_status gs_window_extremes(const gs_window_job *j, const gs_window_function *f, uint32_t function, uint32_t *places);
 /* Computes what sums, counts and extremes have of the job's rows. */
 gs_status gs_window_carry_of(const gs_window_job *j, uint32_t function, gs_window_carry *carry);

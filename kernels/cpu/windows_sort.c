@@ -149,8 +149,8 @@ sort_keys(part_sort *s)
 
 	if (gs_sorter_bytes(s->n, &s->cpu->tuning) > 0)
 	{
-		GS_TRY(gs_block_reserve(&s->k->work, &s->k->scratch, gs_sorter_bytes(s->n, &s->cpu->tuning) + GS_ALIGN));
-		sorter.scratch = (char *) s->k->scratch.data + (GS_ALIGN - (uintptr_t) s->k->scratch.data % GS_ALIGN) % GS_ALIGN;
+		GS_TRY(gs_block_reserve(&s->k->work, &s->k->scratch, gs_sorter_bytes(s->n, &s->cpu->tuning)));
+		sorter.scratch = s->k->scratch.data;
 	}
 	for (uint32_t from = 0; from < s->bits || from == 0; from += most)
 		GS_TRY(sort_bits(s, &sorter, from, s->bits - from < most ? s->bits - from : most));
@@ -293,10 +293,12 @@ gs_window_sort(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint3
 	{
 		const gs_window_column *c = &w->records.columns[i];
 
+		char *values = to->values[c->column] + at * gs_width_of(c->type);
+
 		if (c->key != NULL)
-			put_key(&s, c, to->values[c->column] + at * gs_width_of(c->type), c->nulls ? to->nulls[c->column] + at : NULL);
+			put_key(&s, c, values, c->nulls ? to->nulls[c->column] + at : NULL);
 		else
-			put_column(&s, c, to->values[c->column] + at * gs_width_of(c->type));
+			put_column(&s, c, values);
 		GS_TRY(gs_work_add(&cpu->work, (uint64_t) s.n * 2));
 	}
 	if (w->records.nnulls > 0)

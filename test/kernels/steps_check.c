@@ -348,7 +348,7 @@ wrong_window(steps_list *l, int n)
 		case 24: f[1].constant += 4; return "a constant that is not aligned";
 		case 25: f[1].constant = w->orders - 8; return "a constant in the functions";
 		case 26: f[0].constant = f[1].constant; return "a constant of no meaning";
-		case 27: ((gs_constant *) (l->bytes + f[1].constant))->half[0] = (uint64_t) 1 << 31; return "a constant too large";
+		case 27: ((gs_constant *) (l->bytes + f[1].constant))->half[0] = (uint64_t) 1 << 31; return "too large";
 		case 28: f[0].frame = GS_FRAME_PEERS; return "a frame of no meaning";
 		case 29: f[2].frame = GS_FRAME_ROWS + 1; return "no such frame";
 		case 30: f[3].from = 1; return "rows of another frame";

@@ -107,7 +107,8 @@ one_list(const table *t, const steps_list *l, const char *what)
 
 		lists++;
 		answered += status == GS_OK;
-		check(right, "%s, %u workers: %s, not %s", what, workers, gs_status_text(status), e == NULL ? "overflow" : "OK");
+		check(right, "%s, %u workers: %s, not %s", what, workers, gs_status_text(status),
+			  e == NULL ? "overflow" : "OK");
 		check(wrong == NULL, "%s, %u workers, %llu groups of %u rows: %s", what, workers, (unsigned long long) n,
 			  rows.rows, wrong);
 		free(out);
@@ -420,7 +421,8 @@ test_windows(void)
 	static const struct
 	{
 		uint64_t most, partitions;
-	} kinds[] = {{300, 1}, {1500, 1}, {2500, 3}, {9000, 40}, {9000, 1000}, {90000, 100000}, {20000, (uint64_t) 1 << 40}};
+	} kinds[] = {{300, 1},	   {1500, 1},		{2500, 3},					 {9000, 40},
+				 {9000, 1000}, {90000, 100000}, {20000, (uint64_t) 1 << 40}};
 	gs_cpu_tuning normal = gs_cpu_tuning_default();
 
 	rnd_seed(4343);
