@@ -4,6 +4,17 @@
  */
 #include "windows.h"
 
+#define POLL_ROWS 1024
+
+/* Counts the work of rows up to one, of which some functions take each frame's rows anew. */
+static inline gs_status
+count_row(const gs_window_job *j, const gs_window_function *f, bool anew, uint64_t row)
+{
+	int64_t each = anew && f->to > f->from ? f->to - f->from + 2 : 2;
+
+	return row % POLL_ROWS == 0 ? gs_work_add(&j->cpu->work, POLL_ROWS * (uint64_t) each) : GS_OK;
+}
+
 /* ---------------------------------------------------------------- counts and sums of integers */
 
 /* The sum and number of the values of rows [low, high), which may be negative while both move. */
@@ -88,6 +99,7 @@ sum_integers(const gs_window_job *j, const gs_window_function *f, uint32_t funct
 
 		for (uint64_t i = s.from; i < s.to; i++)
 		{
+			GS_TRY(count_row(j, f, false, i));
 			gs_frame_move(&r, i);
 			move_to(&m, type, r.a, r.b);
 			if (type == GS_BYTES)
@@ -145,6 +157,7 @@ sum_reals(const gs_window_job *j, const gs_window_function *f, double *out, uint
 
 		for (uint64_t i = s.from; i < s.to; i++)
 		{
+			GS_TRY(count_row(j, f, !gs_frame_from_first(f), i));
 			gs_frame_move(&r, i);
 			if (!gs_frame_from_first(f))
 			{
@@ -201,7 +214,7 @@ take_over(extreme *e, gs_type type, const void *values, const uint8_t *nulls, ui
 }
 
 /* Finds the extremes of the job's rows. */
-static inline __attribute__((always_inline)) void
+static inline __attribute__((always_inline)) gs_status
 find_extremes(const gs_window_job *j, const gs_window_function *f, uint32_t function, gs_type type, uint32_t *places)
 {
 	const void *values = j->rows->values[f->column];
@@ -220,6 +233,7 @@ find_extremes(const gs_window_job *j, const gs_window_function *f, uint32_t func
 			take_over(&e, type, values, nulls, known[function].place, least);
 		for (uint64_t i = s.from; i < s.to; i++)
 		{
+			GS_TRY(count_row(j, f, !first, i));
 			gs_frame_move(&r, i);
 			if (!first)
 			{
@@ -231,15 +245,18 @@ find_extremes(const gs_window_job *j, const gs_window_function *f, uint32_t func
 			places[i - j->from] = e.place;
 		}
 	}
+	return GS_OK;
 }
 
 gs_status
 gs_window_extremes(const gs_window_job *j, const gs_window_function *f, uint32_t function, uint32_t *places)
 {
-#define FIND(TYPE) find_extremes(j, f, function, TYPE, places)
+	gs_status status = GS_OK;
+
+#define FIND(TYPE) status = find_extremes(j, f, function, TYPE, places)
 	GS_BY_TYPE(j->w->types[f->column], FIND)
 #undef FIND
-	return GS_OK;
+	return status;
 }
 
 /* ---------------------------------------------------------------- what is carried over */
