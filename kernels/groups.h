@@ -158,8 +158,8 @@ struct gs_group_ops
 };
 
 /*
- * windows.c: makes the list of the steps behind the WINDOW step that takes a list's rows, of the list's bytes, in memory
- * of the host; the ranges of its columns, and which of them it takes.
+ * windows.c: makes the list of the steps behind the WINDOW step that takes a list's rows, of the list's bytes, in the
+ * host's memory; the ranges of its columns, and which of them it takes.
  */
 gs_status gs_window_after(const gs_host *host, const gs_groups *head, gs_range *ranges, gs_steps **made,
 						  uint64_t *taken);
