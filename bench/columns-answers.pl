@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # columns-answers.pl BINDIR DATABASE: queries with gpusort.columns on and off, as psql measures them.
 #
-#   warm       in a session that has asked before, on and off in turns: medians of RUNS (default 9) of each
+#   warm       in a session that has asked before: medians of RUNS (default 9) with columns, then of RUNS_OFF
+#              (default 3) without; and where the time of one goes by EXPLAIN ANALYZE
 #   first      the first query of a session, for RUNS sessions of each
 #   sessions   SESSIONS (default 64) sessions that ask as fast as they can for SECONDS_EACH (default 10): latencies, the
 #              sessions with the most and the fewest queries, and how many queries were answered from columns
@@ -15,6 +16,7 @@ use Session;
 
 my ($bindir, $database) = @ARGV;
 my $runs = $ENV{RUNS} || 9;
+my %runs_of = (on => $runs, off => $ENV{RUNS_OFF} || 3);
 my $sessions = $ENV{SESSIONS} || 64;
 my $seconds = $ENV{SECONDS_EACH} || 10;
 my $psql = "$bindir/psql";
@@ -39,6 +41,8 @@ my @queries = (
 		'SELECT shop, percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) FROM sales GROUP BY shop' ],
 	[ 'customers, top 10', 'sales',
 		'SELECT customer, sum(price) FROM sales GROUP BY customer ORDER BY 2 DESC, 1 LIMIT 10' ],
+	[ 'page, 1 M rows down', 'sales', 'SELECT * FROM sales ORDER BY amount LIMIT 20 OFFSET 1000000' ],
+	[ 'rows of a filter', 'sales', 'SELECT * FROM sales WHERE customer BETWEEN 1000 AND 1010' ],
 	[ 'distinct parts', 'lineitem', 'SELECT count(DISTINCT l_partkey) FROM lineitem' ],
 	[ 'groups of suppliers', 'lineitem',
 		'SELECT l_suppkey, count(*), sum(l_quantity) FROM lineitem GROUP BY l_suppkey' ],
@@ -75,14 +79,19 @@ sub columns_node
 	return undef;
 }
 
-# How a query is answered: dies unless it is from columns.
+# How a query is answered, and where its time goes: dies unless it is from columns.
 sub require_columns
 {
 	my ($query) = @_;
-	my $node = columns_node($session->analyze($query)->{Plan});
+	my $plan;
+	my $node;
 
+	# the second time everything is at hand
+	$plan = $session->analyze($query) foreach 1, 2;
+	$node = columns_node($plan->{Plan});
 	die "not from columns: $query\n" unless $node && !defined $node->{Columns};
-	return $node->{Engine};
+	return sprintf '%s (plan %.2f, execute %.2f: prove %.2f, heap %.2f, engine %.2f)', $node->{Engine},
+		$plan->{'Planning Time'}, $plan->{'Execution Time'}, @$node{'Prove Time', 'Heap Time', 'Engine Time'};
 }
 
 # A query with columns and without, in turns.
@@ -94,11 +103,11 @@ sub warm
 	my %ms;
 
 	$session->query("\\timing on\n");
-	for my $run (0 .. $runs)
+	foreach my $mode (qw(on off))
 	{
-		foreach my $mode (qw(on off))
+		$session->query("SET gpusort.columns = $mode");
+		for my $run (0 .. $runs_of{$mode})
 		{
-			$session->query("SET gpusort.columns = $mode");
 			my $ms = timed($session, $query);
 			push @{ $ms{$mode} }, $ms if $run > 0;
 		}

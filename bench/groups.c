@@ -2,14 +2,17 @@
  * groups.c: what questions over columns that stay in memory cost on an engine, whose answers are checked against plain
  * loops.
  *
- *   bench/groups [cpu | gpu] [ROWS]
+ *   bench/groups [cpu | gpu] [ROWS [THREADS [KEYS]]]
  *
  * Columns: customer (4 bytes, a value for 4 rows), shop (4 bytes, 50 values), quantity (4 bytes), price (8 bytes) and
  * amount (double), in segments of 1 M rows, in the engine's memory.  Times are the least of seven, in milliseconds on
- * the clock, from the list of steps to the groups in host memory.  On the CPU they are those of one thread.
+ * the clock, from the list of steps to the groups in host memory; in parentheses the processor's, of all threads.  On
+ * the CPU, THREADS take the rows and do the parts, by default one, and windows are asked for, too.  With KEYS also sums
+ * by 1000 to KEYS customers, even, uneven and sparse.
  */
-#include "../kernels/gs_groups.h"
 #include "../kernels/common/float_order.h"
+#include "../kernels/gs_groups.h"
+#include "../test/kernels/steps_list.h"
 #ifdef WITH_CUDA
 #include "../kernels/cuda/base/sort_testing.h"
 
@@ -17,12 +20,14 @@
 #endif
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define SEGMENT ((uint64_t) 1 << 20)
+#define UNIT	65536 /* rows that a thread takes at once */
 #define REPEATS 7
 #define COLUMNS 5
 #define SHOPS	50
@@ -37,21 +42,25 @@ enum
 };
 
 static const gs_type types[COLUMNS] = {GS_I32, GS_I32, GS_I32, GS_I64, GS_F64};
+static const gs_number numbers[COLUMNS] = {GS_NUMBER_I32, GS_NUMBER_I32, GS_NUMBER_I32, GS_NUMBER_I64, GS_NUMBER_F64};
 static const size_t widths[COLUMNS] = {4, 4, 4, 8, 8};
-static uint64_t rows = 20000000, customers;
+static uint64_t rows = 20000000, customers, apart = 1; /* customers are multiples of the last one */
 static void *columns[COLUMNS];
-static gs_range ranges[COLUMNS];
+static gs_range ranges[COLUMNS + 3]; /* and those of groups_windows.h */
+static uint32_t threads = 1;
+static gs_engine **engines; /* of the threads; the first one holds the columns */
 static gs_engine *engine;
+static bool device;
 static gs_held *held;
 static gs_span *spans;
 static gs_held_rows source;
 
 static double
-now(void)
+now(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double) t.tv_sec * 1e3 + (double) t.tv_nsec / 1e6;
 }
 
@@ -146,62 +155,16 @@ hold_columns(void)
 
 /* ---------------------------------------------------------------- lists of steps */
 
-static union
-{
-	gs_steps head;
-	uint8_t bytes[4096];
-	uint64_t align;
-} list;
-static uint32_t at;
-
-static void *
-add(size_t bytes)
-{
-	void *p = list.bytes + at;
-
-	memset(p, 0, bytes);
-	at += (uint32_t) ((bytes + 7) & ~(size_t) 7);
-	return p;
-}
-
-static void
-begin(void)
-{
-	memset(&list, 0, sizeof(list));
-	at = (sizeof(gs_steps) + COLUMNS + 7) & ~(uint32_t) 7;
-	list.head = (gs_steps){.magic = GS_STEPS_MAGIC, .ncolumns = COLUMNS, .first = at};
-	for (uint32_t c = 0; c < COLUMNS; c++)
-		list.bytes[sizeof(gs_steps) + c] = (uint8_t) types[c];
-}
-
-static void
-end_step(gs_step *step, gs_step_kind kind)
-{
-	step->kind = kind;
-	step->bytes = (uint32_t) (list.bytes + at - (uint8_t *) step);
-	list.head.bytes = at;
-	list.head.nsteps++;
-}
+static steps_list list;
 
 /* Adds a filter: quantity below 60, price from 0 on, shop below 40. */
 static void
 filter(void)
 {
-	static const struct
-	{
-		uint32_t column;
-		gs_test test;
-		uint64_t value;
-	} terms[3] = {{QUANTITY, GS_TEST_LT, 60}, {PRICE, GS_TEST_GE, 0}, {SHOP, GS_TEST_LT, 40}};
-	gs_filter_step *f = add(sizeof(*f) + 3 * sizeof(gs_term));
-
-	f->nterms = 3;
-	for (uint32_t t = 0; t < 3; t++)
-	{
-		f->terms[t] = (gs_term){terms[t].column, terms[t].test, at, 1};
-		((gs_constant *) add(sizeof(gs_constant)))->half[0] = terms[t].value;
-	}
-	end_step(&f->step, GS_STEP_FILTER);
+	list_filter(&list, 3);
+	list_compare(&list, QUANTITY, GS_TEST_LT, 60);
+	list_compare(&list, PRICE, GS_TEST_GE, 0);
+	list_compare(&list, SHOP, GS_TEST_LT, 40);
 }
 
 typedef struct wanted
@@ -214,64 +177,119 @@ typedef struct wanted
 static void
 group(uint32_t key, uint32_t n, const wanted *wants)
 {
-	gs_group_step *g = add(sizeof(*g) + n * sizeof(gs_aggregate));
-
-	g->naggregates = n;
-	g->nkeys = key < COLUMNS;
+	list_group(&list, n);
 	for (uint32_t i = 0; i < n; i++)
 	{
-		gs_aggregate *a = &g->aggregates[i];
-
-		a->operation = wants[i].operation;
-		a->fraction = wants[i].fraction;
 		if (wants[i].column == COLUMNS)
+		{
+			list_aggregate(&list, GS_COUNT, NULL, 0);
 			continue;
-		a->code = at;
-		a->ncode = 1;
-		*(gs_instruction *) add(sizeof(gs_instruction)) = (gs_instruction){
-			.code = GS_CODE_COLUMN,
-			.result = wants[i].column == AMOUNT ? GS_NUMBER_F64
-				: wants[i].column == PRICE ? GS_NUMBER_I64 : GS_NUMBER_I32,
-			.operand = wants[i].column};
+		}
+		list_column(&list, GS_COUNT, wants[i].column, numbers[wants[i].column]);
+		list_refine(&list, wants[i].operation, wants[i].fraction, NULL, 0);
 	}
-	if (g->nkeys > 0)
+	if (key < COLUMNS)
+		list_keys(&list, &key, 1);
+}
+
+/* Adds the first groups by their first aggregate. */
+static void
+top(uint64_t limit)
+{
+	const gs_top_order order = {.member = 1, .descending = 1};
+
+	list_top(&list, limit, &order, 1);
+}
+
+/* ---------------------------------------------------------------- threads */
+
+static gs_groups *groups;
+static uint64_t unit, units;
+static void (*do_unit)(uint32_t worker, uint64_t unit);
+static pthread_barrier_t begin_work, end_work;
+
+static gs_held_rows
+rows_of_unit(uint64_t i, gs_span *span)
+{
+	gs_held_rows some = source;
+
+	if (units == 1)
+		return source;
+	*span = (gs_span){(uint32_t) (i * UNIT / SEGMENT), (uint32_t) (i * UNIT % SEGMENT), UNIT};
+	if (rows - i * UNIT < UNIT)
+		span->rows = (uint32_t) (rows - i * UNIT);
+	some.nspans = 1;
+	some.spans = span;
+	return some;
+}
+
+static void
+group_unit(uint32_t worker, uint64_t i)
+{
+	gs_span span;
+	gs_held_rows some = rows_of_unit(i, &span);
+
+	check(gs_groups_rows(groups, worker, engines[worker], &some), "rows");
+}
+
+static void
+do_part(uint32_t worker, uint64_t i)
+{
+	check(gs_groups_part(groups, worker, engines[worker], (uint32_t) i), "part");
+}
+
+static void
+work(uint32_t worker)
+{
+	uint64_t i;
+
+	while ((i = __atomic_fetch_add(&unit, 1, __ATOMIC_RELAXED)) < units)
+		do_unit(worker, i);
+}
+
+static void *
+thread(void *arg)
+{
+	for (;;)
 	{
-		g->keys = at;
-		*(uint32_t *) add(sizeof(uint32_t)) = key;
+		pthread_barrier_wait(&begin_work);
+		work((uint32_t) (uintptr_t) arg);
+		pthread_barrier_wait(&end_work);
 	}
-	end_step(&g->step, GS_STEP_GROUP);
-}
-
-/* Adds ROWS, a page in the order of a column; limit 0: all rows. */
-static void
-page(uint32_t column, uint64_t offset, uint64_t limit)
-{
-	gs_rows_step *r = add(sizeof(*r) + (limit > 0) * sizeof(gs_row_order));
-
-	r->offset = offset;
-	r->limit = limit;
-	r->norders = limit > 0;
-	if (limit > 0)
-		r->orders[0] = (gs_row_order){.column = column};
-	end_step(&r->step, GS_STEP_ROWS);
+	return NULL;
 }
 
 static void
-top(uint32_t member, uint64_t limit)
+do_all(uint64_t n, void (*what)(uint32_t worker, uint64_t unit))
 {
-	gs_top_step *t = add(sizeof(*t) + sizeof(gs_top_order));
+	unit = 0;
+	units = n;
+	do_unit = what;
+	pthread_barrier_wait(&begin_work);
+	work(0);
+	pthread_barrier_wait(&end_work);
+}
 
-	t->norders = 1;
-	t->limit = limit;
-	t->orders[0] = (gs_top_order){.member = member, .descending = 1};
-	end_step(&t->step, GS_STEP_TOP);
+static void
+open_threads(void)
+{
+	pthread_barrier_init(&begin_work, NULL, threads);
+	pthread_barrier_init(&end_work, NULL, threads);
+	engines = calloc(threads, sizeof(gs_engine *));
+	engines[0] = engine;
+	for (uint32_t i = 1; i < threads; i++)
+	{
+		pthread_t id;
+
+		check(gs_cpu_open(1, NULL, &engines[i]), "engine");
+		pthread_create(&id, NULL, thread, (void *) (uintptr_t) i);
+	}
 }
 
 /* ---------------------------------------------------------------- questions */
 
 static gs_reduced *result;
-static uint64_t result_bytes;
-static uint64_t nresult;
+static uint64_t result_bytes, nresult;
 
 /* Makes room for a result, once: pages that a run touches first would be part of its time. */
 static void
@@ -284,46 +302,53 @@ make_room(uint64_t bytes)
 	memset((void *) result, 0, bytes);
 }
 
+/* Carries out a list that adds up as rows come, in one thread. */
+static void
+reduce(void)
+{
+	size_t bytes = gs_reduce_temp_bytes(engine, &source, &list.head);
+	void *temp;
+
+	check(gs_alloc(engine, bytes, &temp), "scratch");
+	make_room(gs_steps_result_bytes(&list.head));
+	check(gs_reduce_rows(engine, &source, &list.head, result, temp, bytes), "rows");
+	gs_free(engine, temp);
+}
+
+/* Carries out any other. */
+static void
+make_groups(void)
+{
+	check(gs_groups_open(engine, &list.head, ranges, rows, threads, &groups), "open");
+	do_all(device ? 1 : (rows + UNIT - 1) / UNIT, group_unit);
+	for (uint32_t parts; (parts = gs_groups_parts(groups)) > 0;)
+		do_all(parts, do_part);
+	check(gs_groups_end(groups, engine, 0, &nresult), "end");
+	make_room(nresult * gs_steps_result_bytes(&list.head) + 1);
+	check(gs_groups_read(groups, engine, 0, nresult, result), "read");
+	gs_groups_close(groups, engine);
+}
+
 /* Carries out the list. */
 static void
 run(const char *name)
 {
-	double best = 1e30;
+	double best = 1e30, least = 1e30;
 
 	check(gs_steps_check(&list.head, sizeof(list)), name);
 	for (int i = 0; i < REPEATS; i++)
 	{
-		double start = now();
+		double start = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
 
 		if (gs_steps_reduces(&list.head))
-		{
-			size_t bytes = gs_reduce_temp_bytes(engine, &source, &list.head);
-			void *temp;
-
-			check(gs_alloc(engine, bytes, &temp), name);
-			start = now();
-			make_room(gs_steps_result_bytes(&list.head));
-			check(gs_reduce_rows(engine, &source, &list.head, result, temp, bytes), name);
-			best = fmin(best, now() - start);
-			gs_free(engine, temp);
-			continue;
-		}
-
-		gs_groups *groups;
-
-		check(gs_groups_open(engine, &list.head, ranges, rows, 1, &groups), name);
-		check(gs_groups_rows(groups, 0, engine, &source), name);
-		for (uint32_t parts; (parts = gs_groups_parts(groups)) > 0;)
-			for (uint32_t p = 0; p < parts; p++)
-				check(gs_groups_part(groups, 0, engine, p), name);
-		check(gs_groups_end(groups, engine, 0, &nresult), name);
-		make_room(nresult * gs_steps_result_bytes(&list.head) + 1);
-		check(gs_groups_read(groups, engine, 0, nresult, result), name);
-		best = fmin(best, now() - start);
-		gs_groups_close(groups, engine);
+			reduce();
+		else
+			make_groups();
+		best = fmin(best, now(CLOCK_MONOTONIC) - start);
+		least = fmin(least, now(CLOCK_PROCESS_CPUTIME_ID) - cpu);
 		check(gs_sync(engine), name);
 	}
-	printf("%-42s %9.3f ms", name, best);
+	printf("%-42s %9.3f ms (%9.3f)", name, best, least);
 }
 
 static void
@@ -370,11 +395,11 @@ sums(void)
 			((int32_t *) columns[SHOP])[i] < 40)
 			reals += ((double *) columns[AMOUNT])[i];
 	}
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(COLUMNS, 1, one);
 	run("sum int4");
 	verdict((int64_t) result[0].value[0] == sum && result[0].count == rows);
-	begin();
+	list_begin(&list, types, COLUMNS);
 	filter();
 	group(COLUMNS, 1, real);
 	run("filter of three, sum float8");
@@ -394,7 +419,7 @@ distinct(void)
 		seen[((int32_t *) columns[CUSTOMER])[i]] = 1;
 	}
 	free(seen);
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(COLUMNS, 1, one);
 	run("count(DISTINCT int4)");
 	verdict(result[0].count == n);
@@ -410,7 +435,7 @@ medians(void)
 
 	memcpy(sorted, columns[AMOUNT], rows * sizeof(double));
 	qsort(sorted, rows, sizeof(double), compare_doubles);
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(COLUMNS, 2, two);
 	run("median float8");
 	verdict(real_of(&result[0]) == sorted[(rows - 1) / 2] && real_of(&result[1]) == sorted[rows / 2]);
@@ -420,7 +445,7 @@ medians(void)
 		next[s] = ends[s], ends[s + 1] += ends[s];
 	for (uint64_t i = 0; i < rows; i++)
 		sorted[next[((int32_t *) columns[SHOP])[i]]++] = ((double *) columns[AMOUNT])[i];
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(SHOP, 2, two);
 	run("median float8 of 50 groups");
 	for (uint64_t r = 0; r < nresult; r++)
@@ -449,7 +474,7 @@ groups_of_50(const char *name)
 		counts[((int32_t *) columns[SHOP])[i]]++;
 		reals[((int32_t *) columns[SHOP])[i]] += ((double *) columns[AMOUNT])[i];
 	}
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(SHOP, 2, two);
 	run(name);
 	for (uint64_t r = 0; r < nresult; r++)
@@ -459,69 +484,6 @@ groups_of_50(const char *name)
 		good = good && g[1].count == counts[g->value[0]] && near(real_of(&g[2]), reals[g->value[0]]);
 	}
 	verdict(good && nresult == (rows < SHOPS ? nresult : SHOPS));
-}
-
-/* Returns a value of a column as a number in its order. */
-static int64_t
-value_at(uint32_t c, uint64_t i)
-{
-	int64_t x;
-
-	if (widths[c] == 4)
-		return ((int32_t *) columns[c])[i];
-	/* amounts are not negative */
-	memcpy(&x, (char *) columns[c] + i * 8, 8);
-	return x;
-}
-
-static int
-compare_up(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *) a, y = *(const int64_t *) b;
-
-	return (x > y) - (x < y);
-}
-
-/* A page of 50 rows from a place on, in the order of a column. */
-static void
-page_of(const char *name, uint32_t c, uint64_t offset)
-{
-	int64_t *sorted = malloc(rows * sizeof(int64_t));
-	uint64_t n = offset >= rows ? 0 : rows - offset < 50 ? rows - offset : 50;
-	bool good = true;
-
-	for (uint64_t i = 0; i < rows; i++)
-		sorted[i] = value_at(c, i);
-	qsort(sorted, rows, sizeof(int64_t), compare_up);
-	begin();
-	page(c, offset, 50);
-	run(name);
-	for (uint64_t r = 0; r < nresult && r < n; r++)
-	{
-		const gs_row *row = (const gs_row *) result + r;
-
-		good = good && value_at(c, row->segment * SEGMENT + row->row) == sorted[offset + r];
-	}
-	verdict(good && nresult == n);
-	free(sorted);
-}
-
-/* The rows that the filter passes. */
-static void
-rows_of_filter(void)
-{
-	uint64_t n = 0, places = 0, found = 0;
-
-	for (uint64_t i = 0; i < rows; i++)
-		if (value_at(QUANTITY, i) < 60 && value_at(PRICE, i) >= 0 && value_at(SHOP, i) < 40)
-			n++, places += i;
-	begin();
-	filter();
-	page(0, 0, 0);
-	run("filter of three, rows");
-	for (uint64_t r = 0; r < nresult; r++)
-		found += ((const gs_row *) result)[r].segment * SEGMENT + ((const gs_row *) result)[r].row;
-	verdict(nresult == n && found == places);
 }
 
 static int
@@ -540,29 +502,35 @@ groups_of_many(const char *name)
 	bool good = true;
 
 	for (uint64_t i = 0; i < rows; i++)
-		all[((int32_t *) columns[CUSTOMER])[i]] += ((int64_t *) columns[PRICE])[i];
+		all[(uint64_t) ((int32_t *) columns[CUSTOMER])[i] / apart] += ((int64_t *) columns[PRICE])[i];
 	memcpy(ordered, all, customers * sizeof(int64_t));
 	qsort(ordered, customers, sizeof(int64_t), compare_down);
-	begin();
+	list_begin(&list, types, COLUMNS);
 	group(CUSTOMER, 1, one);
-	top(1, 10);
+	top(10);
 	run(name);
 	for (uint64_t r = 0; r < nresult; r++)
-		good = good && (int64_t) result[2 * r + 1].value[0] == ordered[r] && all[result[2 * r].value[0]] == ordered[r];
+		good = good && (int64_t) result[2 * r + 1].value[0] == ordered[r] &&
+			all[result[2 * r].value[0] / apart] == ordered[r];
 	verdict(good && nresult == (customers < 10 ? nresult : 10));
 	free(all);
 	free(ordered);
 }
 
+#include "groups_rows.h"
+#include "groups_keys.h"
+#include "groups_windows.h"
+
 int
 main(int argc, char **argv)
 {
-	bool gpu = argc > 1 && strcmp(argv[1], "gpu") == 0;
-
+	device = argc > 1 && strcmp(argv[1], "gpu") == 0;
 	if (argc > 2)
 		rows = strtoull(argv[2], NULL, 10);
+	if (argc > 3 && !device)
+		threads = (uint32_t) atoi(argv[3]);
 #ifdef WITH_CUDA
-	if (gpu)
+	if (device)
 	{
 		uint64_t all = UINT64_MAX;
 		cudaMemPool_t pool;
@@ -574,26 +542,24 @@ main(int argc, char **argv)
 			return 1;
 	}
 #endif
-	if (!gpu)
+	if (!device)
 		check(gs_cpu_open(1, NULL, &engine), "engine");
 	if (engine == NULL)
 		return 1;
 	make_columns();
 	hold_columns();
-	printf("%s, %llu rows\n", gs_engine_name(engine), (unsigned long long) rows);
+	open_threads();
+	printf("%s, %llu rows, %u threads\n", gs_engine_name(engine), (unsigned long long) rows, threads);
 	sums();
 	distinct();
 	medians();
 	groups_of_50("groups of 50: count, sum float8");
 	groups_of_many("a group for 4 rows, top 10 by sum int8");
-	page_of("page of 50 by int4, from 0", CUSTOMER, 0);
-	page_of("page of 50 by int4, from 1 M", CUSTOMER, 1000000);
-	page_of("page of 50 by int8, from 1 M", PRICE, 1000000);
-	page_of("page of 50 by float8, from 1 M", AMOUNT, 1000000);
-	page_of("page of 50 by int4 of 50 values, from 1 M", SHOP, 1000000);
-	rows_of_filter();
+	pages_of_rows();
+	if (!device)
+		windows();
 #ifdef WITH_CUDA
-	for (gs_cuda_groups_way way = GS_CUDA_GROUPS_SHARED; gpu && way <= GS_CUDA_GROUPS_SORTED; way++)
+	for (gs_cuda_groups_way way = GS_CUDA_GROUPS_SHARED; device && way <= GS_CUDA_GROUPS_SORTED; way++)
 	{
 		char name[80];
 
@@ -604,6 +570,8 @@ main(int argc, char **argv)
 		groups_of_many(name);
 	}
 #endif
+	if (argc > 4)
+		groups_of_keys(strtoull(argv[4], NULL, 10));
 	gs_engine_close(engine);
 	return 0;
 }

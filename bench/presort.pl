@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# presort.pl PSQL: aggregates that want their values sorted, with and without gpusort, where from PostgreSQL 16 on the
-# server's planner sorts below them.
+# presort.pl PSQL: aggregates that want their values sorted, with and without gpusort.  They are sorted below the
+# aggregates by the plan of the server from PostgreSQL 16 on, and of gpusort before.
 #
 # One process, no JIT, stock memory, in turns in one session: CPU milliseconds of the server process, the best of three
 # runs, their ratio, and whether the answers are the same.  ROWS, default 300 000.  Plans of what gains less than a
@@ -30,6 +30,9 @@ my @queries = (
 		q{SELECT cust, string_agg(note, ',' ORDER BY ship, note) AS x, array_agg(part ORDER BY part DESC) AS y FROM li
 			GROUP BY cust} ],
 	[ 'array_agg per customer', 'SELECT cust, array_agg(part ORDER BY qty, ship, part) AS x FROM li GROUP BY cust' ],
+	[ 'string_agg of all', q{SELECT string_agg(note, ',' ORDER BY ship, part, qty) AS x FROM li} ],
+	[ 'gpu_rle of all', 'SELECT gpu_rle(flag ORDER BY ship, part, cust) AS x FROM li' ],
+	[ 'gpu_rle with a key', 'SELECT gpu_rle(flag, part) AS x FROM li' ],
 	[ 'array_agg of all', 'SELECT array_agg(part ORDER BY qty, part) AS x FROM li' ],
 	[ 'mode per supplier', 'SELECT supp, mode() WITHIN GROUP (ORDER BY part) AS x FROM li GROUP BY supp' ],
 	[ 'count distinct text per flag', 'SELECT flag, count(DISTINCT note) AS x FROM li GROUP BY flag' ]);

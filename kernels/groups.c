@@ -28,11 +28,17 @@ gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges,
 	*groups = NULL;
 	if (engine == NULL || steps == NULL || ranges == NULL || workers == 0)
 		return GS_INVALID;
-	head.ops = ops_for(engine, steps);
-	if (head.ops == NULL)
+	return gs_groups_begin(engine, &head, groups);
+}
+
+gs_status
+gs_groups_begin(gs_engine *engine, gs_groups *head, gs_groups **groups)
+{
+	head->ops = ops_for(engine, head->steps);
+	if (head->ops == NULL)
 		return GS_INVALID;
-	GS_TRY(gs_packed_keys_make(&head.keys, steps, ranges));
-	return head.ops->open(engine, &head, groups);
+	GS_TRY(gs_packed_keys_make(&head->keys, head->steps, head->ranges));
+	return head->ops->open(engine, head, groups);
 }
 
 gs_status

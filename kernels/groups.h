@@ -142,8 +142,12 @@ struct gs_groups
 	uint64_t rows; /* at most */
 	uint32_t workers;
 	uint32_t round; /* the next one of parts */
+	bool passing;	/* rows are there only while they are added: they cannot be read again */
 	gs_packed_keys keys;
 };
+
+/* Opens what a head says, without its operations and keys. */
+gs_status gs_groups_begin(gs_engine *engine, gs_groups *head, gs_groups **groups);
 
 struct gs_group_ops
 {

@@ -6,7 +6,7 @@
  *   rows, as often as needed    workers at once, each with its own number
  *   parts                       by one thread, when all rows have come; then again after each round of parts, until it
  *                               returns 0
- *   part, for each part once    workers at once
+ *   part, for each part once    workers at once; rows' columns are read again
  *   end, read, close            by one thread
  *
  * With ROWS, a segment has one number in all calls of rows, which gs_row repeats; the columns that a call names, with

@@ -10,12 +10,14 @@
 #include "src/base/guc.h"
 #include "src/base/keptmem.h"
 #include "src/columns/columns_node.h"
+#include "src/columns/columns_rows_node.h"
 #include "src/columns/shared.h"
 #include "src/nodes/limits.h"
 #include "src/core/node.h"
 #include "src/engine/progress.h"
 #include "src/engine/stat.h"
 #include "src/engine/worker.h"
+#include "src/out/output.h"
 #include "src/parallel/block_node.h"
 #include "src/parallel/merge_node.h"
 #include "src/parallel/pack_node.h"
@@ -44,7 +46,9 @@ _PG_init(void)
 	register_node(&share_node);
 	register_node(&gpumergeappend_node);
 	register_node(&columns_node);
+	register_node(&columns_rows_node);
 	gpusort_limits_init();
+	gpusort_output_init();
 	gpusort_plan_init();
 	statefile_init();
 }

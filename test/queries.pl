@@ -204,6 +204,22 @@ sub grouped
 	return ("SELECT $keys, $calls FROM $from GROUP BY $by" . one_of('', ' HAVING count(*) > 1') . $order, $order ne '');
 }
 
+# Aggregates of all rows, each in an order that no two rows share, and others to whom the order is all the same.
+sub whole
+{
+	my ($from, $tables) = random_from();
+	my $order = total_order($tables);
+	my @calls = map {
+		my $by = chance(0.6) ? $order : total_order($tables);
+
+		one_of("array_agg(t1.id ORDER BY $by)", "string_agg(t1.c, ',' ORDER BY $by)", "array_agg(t1.d ORDER BY $by)")
+			. one_of('', '', ' FILTER (WHERE t1.b > 20)')
+	} 1 .. 1 + int(rand(3));
+
+	push @calls, one_of('count(*)', 'sum(t1.b)', 'max(t1.a)', 'count(DISTINCT t1.a)') if chance(0.4);
+	return ('SELECT ' . join(', ', @calls) . " FROM $from" . one_of('', '', ' HAVING count(*) > 1000'), 1);
+}
+
 sub set_operation
 {
 	my $keys = join(', ', some_columns(2));
@@ -251,7 +267,7 @@ sub run_round
 	for (1 .. 50)
 	{
 		my ($query, $fixed) = one_of(\&ordered, \&ordered, \&windows, \&windows, \&distinct, \&grouped,
-			\&set_operation)->();
+			\&whole, \&set_operation)->();
 
 		# workers that are started for each of thousands of rows take minutes, whoever sorts in them
 		print $file settings(), $query =~ /LATERAL/ ? "SET max_parallel_workers_per_gather = 0;\n" : '',

@@ -21,16 +21,18 @@ report() {
 # Rooms of src/ that a room may include from; "." is src/ itself.  All but the service may use base.
 may_include() {
 	case $1 in
-		.) echo plan parallel shares append aggregates columns core nodes engine base ;;
+		.) echo plan parallel shares append aggregates columns out core nodes engine base ;;
 		plan) echo parallel shares append aggregates columns cost core nodes keys engine base ;;
 		columns) echo core nodes keys engine base ;;
-		parallel | append) echo cost core rows nodes merge keys engine base ;;
+		parallel) echo cost core rows nodes merge out keys engine base ;;
+		append) echo cost core rows nodes merge keys engine base ;;
 		shares) echo cost core rows nodes base ;;
 		aggregates) echo shares arrays cost core nodes keys engine base ;;
 		arrays) echo core rows keys engine base ;;
 		cost) echo core keys base ;;
-		core) echo rows nodes merge keys engine base ;;
+		core) echo rows nodes merge out keys engine base ;;
 		rows) echo keys engine base ;;
+		out) echo nodes keys base ;;
 		nodes) echo base ;;
 		merge) echo keys base ;;
 		keys) echo base ;;

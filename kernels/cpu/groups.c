@@ -10,7 +10,6 @@
 #define FEW_ROWS		65536 /* fewer than these are one part */
 #define PARTS_PER_WORKER 8
 #define LEAST_ROOM		32 /* for records in one piece */
-#define MOST_ROOM		1024
 #define FACTOR			0x9e3779b97f4a7c15u /* 2^64 divided by the golden ratio: multiples of it are even */
 
 /* Returns the inverse of an odd number modulo 2^64, each turn with twice as many right bits. */
@@ -69,9 +68,13 @@ gs_groups_choose_room(gs_cpu_groups *g)
 {
 	uint64_t each = (g->head.rows / g->head.workers >> g->part_bits) / 4;
 
-	each = each < LEAST_ROOM ? LEAST_ROOM : each > MOST_ROOM ? MOST_ROOM : each;
+	each = each < LEAST_ROOM ? LEAST_ROOM : each > GS_MOST_ROOM ? GS_MOST_ROOM : each;
+	g->record_bytes = 0;
 	for (uint32_t i = 0; i < g->nstreams; i++)
+	{
 		g->streams[i].room = (uint32_t) each / 8 * 8;
+		g->record_bytes += g->streams[i].words * sizeof(uint64_t) * (size_t) (g->head.rows / g->head.workers);
+	}
 }
 
 gs_status
@@ -89,8 +92,8 @@ gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_
 static void
 release_worker(gs_group_worker *w)
 {
-	gs_block *blocks[] = {&w->few_memory, &w->memory, &w->cursors_memory, &w->tally, &w->slots,	  &w->table,
-						  &w->keys,	  &w->values,		  &w->sorted, &w->answers, &w->scratch};
+	gs_block *blocks[] = {&w->few_memory, &w->kept,	  &w->memory, &w->cursors_memory, &w->tally,   &w->slots,
+						  &w->table,	  &w->keys, &w->values, &w->sorted,		 &w->answers, &w->scratch};
 
 	if (!w->begun)
 		return;
@@ -110,6 +113,8 @@ gs_groups_free(gs_cpu_groups *g)
 	for (uint32_t i = 0; i < g->head.workers; i++)
 		release_worker(&g->workers[i]);
 	gs_block_release(&work, &g->few_memory);
+	gs_block_release(&work, &g->parts_memory);
+	gs_block_release(&work, &g->places_memory);
 	gs_block_release(&work, &g->plan_memory);
 	work.host.release(work.host.arg, g, g->bytes);
 }
@@ -158,6 +163,8 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	gs_groups_plan(g);
 	choose_parts(g);
 	gs_few_plan(g);
+	if (!g->few)
+		gs_records_plan(g);
 	gs_groups_choose_room(g);
 	*groups = &g->head;
 	return GS_OK;
@@ -175,11 +182,13 @@ gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 	w->loops = gs_group_loops_choose(((gs_cpu_engine *) engine)->tuning.vector);
 	gs_group_list_init(&w->list, g->head.steps, &engine->host);
 	GS_TRY(gs_make_plan(&w->work, (gs_cpu_engine *) engine, g->head.steps, &w->plan, &w->memory));
+	if (g->few)
+		return gs_few_begin(g, w);
 	GS_TRY(gs_block_reserve(&w->work, &w->cursors_memory, bytes));
 	w->cursors = w->cursors_memory.data;
 	memset(w->cursors, 0, bytes);
 	w->last = (gs_records **) (w->cursors + ((size_t) g->nstreams << g->part_bits));
-	return g->few ? gs_few_begin(g, w) : GS_OK;
+	return GS_OK;
 }
 
 void
@@ -190,20 +199,27 @@ gs_groups_rows_end(gs_cpu_groups *g)
 }
 
 /* Begins the first worker, which may have had no rows, and with few groups joins what workers have. */
+static gs_status
+begin_parts(gs_cpu_groups *g)
+{
+	gs_groups_rows_end(g);
+	GS_TRY(gs_group_worker_begin(g, &g->workers[0], g->engine));
+	return g->few ? gs_few_join(g) : GS_OK;
+}
+
+/* Implements gs_groups_parts. */
 static uint32_t
 cpu_parts(gs_groups *groups, uint32_t round)
 {
 	gs_cpu_groups *g = (gs_cpu_groups *) groups;
 
-	if (round > 0)
-		return 0;
-	gs_groups_rows_end(g);
-	g->failure = gs_group_worker_begin(g, &g->workers[0], g->engine);
-	if (g->failure == GS_OK && g->few)
-		g->failure = gs_few_join(g);
+	if (round == 0)
+		g->failure = begin_parts(g);
 	if (g->failure != GS_OK)
 		return 0;
-	return g->few ? g->nunits : (uint32_t) 1 << g->part_bits;
+	if (g->few)
+		return gs_few_units(g);
+	return round == 0 ? (uint32_t) 1 << g->part_bits : 0;
 }
 
 /* Joins the lists of workers, or with TOP the groups in them. */

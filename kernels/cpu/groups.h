@@ -18,6 +18,7 @@
 #define GS_MOST_STREAMS	 (GS_STEPS_MAX_AGGREGATES + 1)
 #define GS_MOST_VALUES	 (GS_STEPS_MAX_AGGREGATES + GS_STEPS_MAX_KEYS)
 #define GS_RECORD_WORDS	 (1 + 2 * GS_MOST_VALUES)
+#define GS_MOST_ROOM	 GS_STEP_ROWS /* for records in one piece */
 
 /* Values of an expression in a stream's records. */
 typedef struct gs_stream_value
@@ -27,10 +28,24 @@ typedef struct gs_stream_value
 	gs_type type;	/* as gs_steps_values computes them: GS_I64, GS_U128 or GS_F64 */
 	uint32_t word;	/* their place in a record */
 	uint32_t words; /* 1 or 2, the lower half first; 0: computed for the sake of overflow */
-	/* of values that are needed all at once: codes, in order; an integer less low, or the order of a double */
+	/* codes of integers of packed records or that are needed all at once: in order, less low; orders of doubles */
 	gs_wide low;
 	gs_unsigned_wide span;
 } gs_stream_value;
+
+/*
+ * How values become cells of their slot, which are in the order of the values: by their codes' leading bits, or doubles
+ * by their distance from the least.
+ */
+typedef struct gs_cells
+{
+	uint32_t bits; /* of a cell */
+	uint32_t shift;
+	uint64_t zeros; /* 1: codes are of doubles, and that of -0 has the cell of the next one; else 0 */
+	bool even;		/* doubles, by: */
+	double low, scale, last;
+	bool exact; /* a cell has one value */
+} gs_cells;
 
 /* Rows that pass the filter and a clause, and of which some columns are not NULL. */
 typedef struct gs_stream
@@ -40,9 +55,14 @@ typedef struct gs_stream
 	bool whole;		  /* the only value is needed all at once */
 	uint32_t first;	  /* of its values */
 	uint32_t words;	  /* of a record; its key is the first, which few groups' records have not */
-	/* of few groups, if the values are needed all at once: a bit for each value that was there, or cells of values */
+	bool packed;	  /* the only word has the lower bits of the key above the code of the only value, of: */
+	uint32_t value_bits;
+	/* of few groups, if the values are needed all at once: a bit for each value that was there, or counted cells */
 	bool bits;
 	uint64_t bit_words; /* of a slot */
+	gs_cells cells;
+	uint32_t table;				 /* of counts, among those of all such streams */
+	uint32_t first_part, nparts; /* whose values are needed */
 	uint32_t room;	  /* for records of a part in one piece */
 } gs_stream;
 
@@ -66,6 +86,31 @@ typedef struct gs_answer_plan
 	uint32_t whole;	 /* its place among these */
 } gs_answer_plan;
 
+/*
+ * Memory that is read next.  Loops that compute prefetch some of it for each of their rows, because the loads of a loop
+ * that does little else would wait for each other.
+ */
+typedef struct gs_ahead
+{
+	const char *at;
+	size_t step; /* bytes for each row */
+} gs_ahead;
+
+/* Does something for each i below n, and reads ahead for four of them at a time. */
+#define GS_EACH_AHEAD(n, ahead, STATEMENT)                                                                             \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		uint32_t i = 0;                                                                                                \
+		while (i + 4 <= n)                                                                                             \
+		{                                                                                                              \
+			__builtin_prefetch((ahead).at + i * (ahead).step);                                                         \
+			_Pragma("GCC unroll 4") for (int turn = 0; turn < 4; turn++, i++)                                          \
+				STATEMENT                                                                                              \
+		}                                                                                                              \
+		for (; i < n; i++)                                                                                             \
+			STATEMENT                                                                                                  \
+	} while (0)
+
 /* What is held of some slots. */
 typedef struct gs_tally
 {
@@ -84,6 +129,11 @@ typedef struct gs_group_loops
 	void (*turn)(uint64_t *part, size_t n, bool from, uint64_t number);
 	void (*append)(uint64_t *restrict words, size_t n, uint32_t bits, const uint64_t *restrict part);
 	void (*mix)(uint64_t *words, size_t n, uint64_t factor, uint64_t mask);
+	/* The key's lower bits, and the codes plus low, of packed records. */
+	void (*unpack)(const uint64_t *words, size_t n, uint32_t bits, uint64_t mask, uint64_t low, uint64_t *restrict keys,
+				   uint64_t *restrict values);
+	/* The cells of slots' values, of which codes are given, or if they are even doubles. */
+	void (*cells)(const gs_cells *c, const void *values, const uint64_t *slots, size_t n, uint32_t *restrict out);
 } gs_group_loops;
 
 const gs_group_loops *gs_group_loops_choose(gs_vectors vector);
@@ -102,6 +152,21 @@ typedef struct gs_cursor
 	uint64_t *at, *end;
 } gs_cursor;
 
+/* Rows that a worker has seen and that are read again. */
+typedef struct gs_kept_rows
+{
+	gs_span span;
+	gs_held columns[];
+} gs_kept_rows;
+
+/* Cells of a slot that follow each other, whose values are put side by side. */
+typedef struct gs_cell_part
+{
+	uint32_t stream, slot;
+	uint64_t n, before, all; /* values of these cells, of those before, of the slot */
+	gs_reduced mode;		 /* count: how often it is there */
+} gs_cell_part;
+
 /* A worker's state. */
 typedef struct gs_group_worker
 {
@@ -111,18 +176,21 @@ typedef struct gs_group_worker
 	const gs_group_loops *loops;
 	gs_steps_plan plan;
 	gs_block memory; /* of the plan */
-	gs_cursor *cursors; /* of each stream and part */
-	gs_records **last;	/* of each stream and part; all but this one are full */
+	gs_cursor *cursors; /* of each stream and part, or of each gs_cell_part */
+	gs_records **last;	/* likewise; all but this one are full */
 	gs_block cursors_memory;
 	gs_block slabs; /* an array of gs_block, of which records are cut */
 	uint32_t nslabs;
 	char *slab; /* what is left of the last one */
-	size_t slab_left;
+	size_t slab_left, slab_bytes;
 	gs_group_list list;
 	/* of few groups */
 	gs_tally few;
 	uint64_t *bitmaps[GS_MOST_STREAMS];
+	uint32_t *cells; /* counts, of all streams that have them */
 	gs_block few_memory;
+	gs_block kept; /* gs_kept_rows */
+	uint32_t nkept;
 	/* a part's */
 	gs_block tally, slots, table, keys, values, sorted, answers, scratch;
 } gs_group_worker;
@@ -148,14 +216,16 @@ typedef struct gs_cpu_groups
 	uint64_t factor, inverse, mask;
 	uint32_t part_bits, slot_bits; /* of the key: the leading ones, and the others */
 	uint64_t kept;				   /* groups in all workers' lists */
-	/* few groups: each worker has a tally of all; parts are cells of a slot's values, by their leading bits */
+	size_t record_bytes;		   /* that a worker is expected to have */
+	uint32_t round;				   /* of parts */
+	/* few groups: each worker has a tally of all */
 	bool few;
-	uint32_t cell_bits;
-	uint32_t nunits;			 /* parts of bitmaps, then of cells */
-	gs_block few_memory;
-	gs_reduced *few_answers;	 /* for each slot, of aggregates that need all values */
-	gs_reduced *modes;			 /* for each stream and part, the mode of it, and how often it is there */
-	uint32_t *few_records;		 /* for each stream and part */
+	uint32_t cell_bits, ntables;
+	gs_block few_memory, parts_memory, places_memory;
+	gs_reduced *few_answers; /* for each slot, of aggregates that need all values */
+	gs_cell_part *parts;
+	uint32_t nparts;
+	uint16_t *places; /* for each table and cell, 1 + the part among the stream's; 0: its values are not needed */
 	const struct gs_window_records *records; /* of a window: what the only stream has; else NULL */
 	gs_group_worker workers[];
 } gs_cpu_groups;
@@ -177,21 +247,32 @@ typedef struct gs_group_job
 	uint64_t keys[GS_STEP_ROWS];
 	uint32_t slots[GS_STEP_ROWS];
 	uint64_t *at[GS_STEP_ROWS]; /* where records' first words go */
-	gs_group_runs *runs; /* NULL: rows come in any order */
+	gs_group_runs *runs;		/* NULL: rows come in any order */
+	bool again;					/* rows are read for the values of cells that are needed */
 } gs_group_job;
 
 /* groups_plan.c: plans streams, tallies and answers. */
 void gs_groups_plan(gs_cpu_groups *g);
+/* Packs records, whose parts are known. */
+void gs_records_plan(gs_cpu_groups *g);
 
 /* groups_rows.c: adds rows to the workers' records. */
 gs_status gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
+/* Reads rows again, and puts down the values of cells that are needed. */
+gs_status gs_collect_rows(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, const gs_kept_rows *rows);
+/* Makes room for records of a part, in one piece. */
+gs_status gs_new_records(const gs_cpu_groups *g, gs_group_worker *w, const gs_stream *s, size_t part);
 
+/* Begins a job over rows in any order.  Without keys, packed keys stay 0. */
+void gs_group_job_begin(gs_group_job *j, gs_cpu_groups *g, gs_group_worker *w);
+/* Returns the next block's values of the first of some columns, all of which n rows of this block read ahead. */
+gs_ahead gs_ahead_of(const gs_group_job *j, uint64_t columns, uint32_t n);
 /* Finds the places of n records by the leading bits of something, and writes their first words. */
 gs_status gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first,
-						 uint32_t n);
+						 uint32_t n, gs_ahead ahead);
 /* Writes a word of n records, whose values are step words apart. */
 void gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step,
-				   uint32_t n);
+				   uint32_t n, gs_ahead ahead);
 /* Adds a span's rows, block by block. */
 gs_status gs_groups_add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs_held *columns);
 
@@ -218,13 +299,11 @@ bool gs_nulls_known(const gs_steps_plan *plan, const gs_range *ranges, const gs_
 
 /* groups_tally.c */
 size_t gs_tally_make(const gs_cpu_groups *g, gs_tally *tally, uint32_t slots, char *memory);
-/* Adds records of a stream.  words: each word of the records.  Returns false if a sum leaves 128 bits. */
-bool gs_tally_add(const gs_cpu_groups *g, gs_tally *tally, uint32_t stream, const uint32_t *slots,
-				  const uint64_t *const *words, uint32_t n);
 /* Counts records, and adds one of their values; high: upper halves.  Values are step words apart. */
-void gs_tally_count(gs_tally *tally, uint32_t stream, const uint32_t *slots, uint32_t n);
+void gs_tally_count(gs_tally *tally, uint32_t stream, const uint32_t *slots, uint32_t n, gs_ahead ahead);
+/* Returns false if a sum leaves 128 bits. */
 bool gs_tally_value(const gs_cpu_groups *g, gs_tally *tally, uint32_t value, const uint32_t *slots, const uint64_t *x,
-					const uint64_t *high, uint32_t step, uint32_t n);
+					const uint64_t *high, uint32_t step, uint32_t n, gs_ahead ahead);
 /* Makes a slot the first one, and those up to it empty. */
 void gs_tally_restart(const gs_cpu_groups *g, gs_tally *tally, uint32_t slot);
 /* Adds another worker's tally.  Returns false if a sum leaves 128 bits. */
@@ -239,8 +318,11 @@ gs_status gs_sort_codes(gs_group_worker *w, const gs_cpu_engine *cpu, const gs_s
 gs_status gs_cell_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *cpu, uint32_t stream,
 						 void *values, uint64_t n, uint64_t before, uint64_t all, gs_reduced *answers,
 						 gs_reduced *mode);
-/* Returns true if gs_cell_answer would answer anything. */
-bool gs_cell_asked(const gs_cpu_groups *g, uint32_t stream, uint64_t n, uint64_t before, uint64_t all);
+/* Finds which of a slot's n values are asked for.  Returns their number; GS_ALL_ASKED: all are needed. */
+uint32_t gs_ranks_asked(const gs_cpu_groups *g, uint32_t stream, uint64_t n, uint64_t *ranks);
+#define GS_ALL_ASKED UINT32_MAX
+/* Answers what asks for all values from the counts of all codes. */
+void gs_counts_answer(const gs_cpu_groups *g, uint32_t stream, const uint32_t *counts, uint32_t n, gs_reduced *answers);
 
 /* Answers the aggregates of a stream that need all values of a slot, which are permuted. */
 gs_status gs_whole_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *cpu, uint32_t stream,
@@ -257,15 +339,43 @@ gs_status gs_groups_keep(gs_cpu_groups *g, const gs_group_list *list, uint64_t m
 void gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, uint64_t mixed,
 				   uint32_t slot, gs_reduced *group);
 
-/* groups_few.c: decides whether there are few groups, and plans their parts. */
+/* groups_few.c: decides whether there are few groups, and plans how they are answered. */
 void gs_few_plan(gs_cpu_groups *g);
 gs_status gs_few_begin(gs_cpu_groups *g, gs_group_worker *w);
-/* Computes the cells of n values, whose codes are there, below their slots: slots become parts. */
-void gs_few_cells(const gs_cpu_groups *g, const gs_stream_value *v, const void *values, const uint64_t *codes,
-				  uint64_t *slots, uint32_t n);
 gs_status gs_few_join(gs_cpu_groups *g);
+/* Returns the units of the next round; 0: there are none left. */
+uint32_t gs_few_units(gs_cpu_groups *g);
 gs_status gs_few_part(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t unit);
 gs_status gs_few_end(gs_cpu_groups *g, gs_group_list *list);
+
+/* groups_cells.c: plans the cells of a stream. */
+void gs_cells_plan(gs_cpu_groups *g, gs_stream *s);
+/* Counts cells; puts down codes of cells that are needed. */
+void gs_cells_count(const gs_cpu_groups *g, gs_group_worker *w, uint32_t stream, const uint32_t *cells, uint32_t n,
+					gs_ahead ahead);
+gs_status gs_cells_collect(const gs_cpu_groups *g, gs_group_worker *w, uint32_t stream, const uint32_t *cells,
+						   const uint64_t *codes, uint32_t n);
+/* Finds the rows whose cells' values are needed.  Returns their number. */
+uint32_t gs_cells_needed(const gs_cpu_groups *g, uint32_t stream, const uint32_t *cells, uint32_t n, gs_ahead ahead,
+						 uint32_t *rows);
+/* Remembers rows, to be read again. */
+gs_status gs_cells_keep(const gs_cpu_groups *g, gs_group_worker *w, const gs_span *span, const gs_held *columns);
+/* Joins what workers have counted, and makes parts of the cells whose values are needed. */
+gs_status gs_cells_join(gs_cpu_groups *g);
+/* Returns how many units of rows are to be read again. */
+uint32_t gs_cells_units(const gs_cpu_groups *g);
+gs_status gs_cells_unit(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t unit);
+/* Answers what a part's values tell. */
+gs_status gs_cells_part(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t part);
+/* Completes the answers. */
+void gs_cells_end(gs_cpu_groups *g);
+
+/* Returns how many cells all slots have. */
+static inline uint32_t
+gs_cells_number(const gs_cpu_groups *g)
+{
+	return (uint32_t) 1 << (g->slot_bits + g->cell_bits);
+}
 
 /* groups.c: makes a plan in memory of its own. */
 gs_status gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_steps_plan *plan,

@@ -90,8 +90,48 @@ NAME(mix)(uint64_t *words, size_t n, uint64_t factor, uint64_t mask)
 		words[i] = words[i] * factor & mask;
 }
 
-static const gs_group_loops NAME(group_loops) = {NAME(less), NAME(order),  NAME(most),
-												 NAME(turn), NAME(append), NAME(mix)};
+/* The halves of packed records. */
+TARGET static void
+NAME(unpack)(const uint64_t *words, size_t n, uint32_t bits, uint64_t mask, uint64_t low, uint64_t *restrict keys,
+			 uint64_t *restrict values)
+{
+	uint64_t value_mask = gs_mask(bits);
+
+	for (size_t i = 0; i < n; i++)
+	{
+		keys[i] = words[i] >> bits & mask;
+		values[i] = (words[i] & value_mask) + low;
+	}
+}
+
+/* The cells of values, below their slots. */
+TARGET static void
+NAME(cells)(const gs_cells *c, const void *values, const uint64_t *slots, size_t n, uint32_t *restrict out)
+{
+	const double *x = values, low = c->low, scale = c->scale, last = c->last;
+	const uint64_t *codes = values, zeros = c->zeros;
+	uint32_t bits = c->bits, shift = c->shift;
+
+	if (c->even)
+		for (size_t i = 0; i < n; i++)
+		{
+			double cell = (x[i] - low) * scale;
+
+			cell = cell > 0 ? cell : 0;
+			cell = cell < last ? cell : last;
+			out[i] = (uint32_t) slots[i] << bits | (uint32_t) (int32_t) cell;
+		}
+	else if (bits == 0)
+		for (size_t i = 0; i < n; i++)
+			out[i] = (uint32_t) slots[i];
+	else
+		for (size_t i = 0; i < n; i++)
+			out[i] = (uint32_t) slots[i] << bits |
+					 (uint32_t) ((codes[i] + (zeros & (codes[i] == TOP_BIT - 1))) >> shift);
+}
+
+static const gs_group_loops NAME(group_loops) = {NAME(less),   NAME(order), NAME(most),	NAME(turn),
+												 NAME(append), NAME(mix),	NAME(unpack), NAME(cells)};
 
 #undef LESS_LOW
 #undef TARGET

@@ -24,7 +24,7 @@ typedef struct part_job
 	uint32_t nslots;
 	uint32_t *table; /* slots by the keys' bits below the part's, of places that follow where one is taken */
 	uint32_t places_log;
-	uint64_t *keys; /* of slots */
+	uint64_t *keys; /* of slots, without the part */
 	gs_tally tally;
 	gs_reduced *answers; /* of aggregates that need all values: for each slot */
 } part_job;
@@ -51,14 +51,24 @@ records_of(const part_job *j, uint32_t stream)
 	return gs_records_count(j->g, ((size_t) stream << j->g->part_bits) + j->part);
 }
 
-typedef gs_status (*piece_function)(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n);
+/* A piece of a part's records. */
+typedef struct piece
+{
+	const uint64_t *words[GS_RECORD_WORDS + 1]; /* of the records, and NULL; keys are first */
+	uint32_t n;
+	const gs_records *next; /* or this one */
+} piece;
 
-/* Calls a function for each piece of a part's records. */
+typedef gs_status (*piece_function)(part_job *j, uint32_t stream, const piece *p);
+
+/* Calls a function for each piece of a part's records, which are unpacked. */
 static gs_status
 for_pieces(part_job *j, uint32_t stream, piece_function call)
 {
-	const uint64_t *words[GS_RECORD_WORDS + 1];
-	uint32_t nwords = j->g->streams[stream].words;
+	const gs_stream *s = &j->g->streams[stream];
+	uint64_t low = s->packed && !s->whole ? (uint64_t) j->g->values[s->first].low : 0;
+	uint64_t keys[GS_MOST_ROOM], values[GS_MOST_ROOM];
+	piece p = {.words = {keys, values}};
 	size_t part = ((size_t) stream << j->g->part_bits) + j->part;
 
 	for (uint32_t i = 0; i < j->g->head.workers; i++)
@@ -67,13 +77,14 @@ for_pieces(part_job *j, uint32_t stream, piece_function call)
 
 		for (const gs_records *r = w->has_rows ? w->last[part] : NULL; r != NULL; r = r->next)
 		{
-			uint32_t n = gs_records_number(w, part, r);
-
-			for (uint32_t k = 0; k < nwords; k++)
-				words[k] = r->words + (size_t) k * r->room;
-			words[nwords] = NULL;
-			GS_TRY(call(j, stream, words, n));
-			GS_TRY(gs_work_add(&j->cpu->work, (uint64_t) n * (2 + nwords)));
+			p.n = gs_records_number(w, part, r);
+			p.next = r->next != NULL ? r->next : r;
+			if (s->packed)
+				j->w->loops->unpack(r->words, p.n, s->value_bits, gs_mask(j->g->slot_bits), low, keys, values);
+			for (uint32_t k = 0; k < s->words && !s->packed; k++)
+				p.words[k] = r->words + (size_t) k * r->room;
+			GS_TRY(call(j, stream, &p));
+			GS_TRY(gs_work_add(&j->cpu->work, (uint64_t) p.n * (2 + s->words)));
 		}
 	}
 	return GS_OK;
@@ -113,18 +124,19 @@ grow(part_job *j)
 
 /* Gives keys slots. */
 static gs_status
-add_keys(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n)
+add_keys(part_job *j, uint32_t stream, const piece *p)
 {
 	(void) stream;
-	while (j->places_log == 0 || j->nslots + n > (uint32_t) 1 << j->places_log >> 1)
+	while (j->places_log == 0 || j->nslots + p->n > (uint32_t) 1 << j->places_log >> 1)
 		GS_TRY(grow(j));
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < p->n; i++)
 	{
-		uint32_t at = place_of(j, words[0][i]);
+		uint64_t key = p->words[0][i] & gs_mask(j->g->slot_bits);
+		uint32_t at = place_of(j, key);
 
 		if (j->table[at] != GS_NO_SLOT)
 			continue;
-		j->keys[j->nslots] = words[0][i];
+		j->keys[j->nslots] = key;
 		j->table[at] = j->nslots++;
 	}
 	return GS_OK;
@@ -141,7 +153,7 @@ find_slots(const part_job *j, const uint64_t *keys, uint32_t n, uint32_t *slots)
 			slots[i] = (uint32_t) keys[i] & mask;
 	else
 		for (uint32_t i = 0; i < n; i++)
-			slots[i] = j->table[place_of(j, keys[i])];
+			slots[i] = j->table[place_of(j, keys[i] & gs_mask(j->g->slot_bits))];
 }
 
 /* Makes slots of the part's keys. */
@@ -159,40 +171,51 @@ make_slots(part_job *j)
 
 /* Adds records to the tally. */
 static gs_status
-add_records(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n)
+add_records(part_job *j, uint32_t stream, const piece *p)
 {
+	const gs_stream *s = &j->g->streams[stream];
+	gs_ahead ahead = {(const char *) p->next->words, sizeof(uint64_t)};
 	uint32_t slots[GS_STEP_ROWS];
+	bool good = true;
 
-	find_slots(j, words[0], n, slots);
-	return gs_tally_add(j->g, &j->tally, stream, slots, words, n) ? GS_OK : GS_OVERFLOW;
+	find_slots(j, p->words[0], p->n, slots);
+	gs_tally_count(&j->tally, stream, slots, p->n, ahead);
+	for (uint32_t v = s->first; v != GS_NO_VALUE; v = j->g->values[v].next)
+	{
+		uint32_t word = j->g->values[v].word;
+
+		ahead.at = (const char *) (p->next->words + (s->packed ? 0 : (size_t) word * p->next->room));
+		good &= gs_tally_value(j->g, &j->tally, v, slots, p->words[word], p->words[word + 1], 1, p->n, ahead);
+	}
+	return good ? GS_OK : GS_OVERFLOW;
 }
 
 /* Counts the records of slots, each in the place of the next one. */
 static gs_status
-count_records(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n)
+count_records(part_job *j, uint32_t stream, const piece *p)
 {
 	uint32_t slots[GS_STEP_ROWS], *begins = j->w->slots.data;
 
 	(void) stream;
-	find_slots(j, words[0], n, slots);
-	for (uint32_t i = 0; i < n; i++)
+	find_slots(j, p->words[0], p->n, slots);
+	for (uint32_t i = 0; i < p->n; i++)
 		begins[slots[i] + 1]++;
 	return GS_OK;
 }
 
 /* Puts the values of slots side by side; begins become ends. */
 static gs_status
-put_values(part_job *j, uint32_t stream, const uint64_t *const *words, uint32_t n)
+put_values(part_job *j, uint32_t stream, const piece *p)
 {
 	uint32_t slots[GS_STEP_ROWS], *begins = j->w->slots.data;
 
-	find_slots(j, words[0], n, slots);
+	find_slots(j, p->words[0], p->n, slots);
 	if (gs_value_wide(&j->g->values[j->g->streams[stream].first]))
-		for (uint32_t i = 0; i < n; i++)
-			((gs_wide *) j->w->values.data)[begins[slots[i]]++] = gs_wide_of(words[1][i], words[2][i]);
+		for (uint32_t i = 0; i < p->n; i++)
+			((gs_wide *) j->w->values.data)[begins[slots[i]]++] = gs_wide_of(p->words[1][i], p->words[2][i]);
 	else
-		for (uint32_t i = 0; i < n; i++)
-			((uint64_t *) j->w->values.data)[begins[slots[i]]++] = words[1][i];
+		for (uint32_t i = 0; i < p->n; i++)
+			((uint64_t *) j->w->values.data)[begins[slots[i]]++] = p->words[1][i];
 	return GS_OK;
 }
 
@@ -248,9 +271,9 @@ gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *a
 static uint64_t
 key_of(const part_job *j, uint32_t slot)
 {
-	if (!j->dense)
-		return j->keys[slot];
-	return (j->g->slot_bits < 64 ? (uint64_t) j->part << j->g->slot_bits : 0) | slot;
+	uint64_t lower = j->dense ? slot : j->keys[slot];
+
+	return (j->g->slot_bits < 64 ? (uint64_t) j->part << j->g->slot_bits : 0) | lower;
 }
 
 /* Of TOP's first order, if it is of a sum or extreme of 64 bits: what the slots have, and the last of the list. */

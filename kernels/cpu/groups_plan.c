@@ -227,6 +227,26 @@ place_words(gs_cpu_groups *g)
 }
 
 void
+gs_records_plan(gs_cpu_groups *g)
+{
+	for (uint32_t i = 0; i < g->nstreams; i++)
+	{
+		gs_stream *s = &g->streams[i];
+		gs_stream_value *v = &g->values[s->first];
+		uint32_t bits;
+
+		if (s->words != 2 || v->next != GS_NO_VALUE || v->type == GS_F64)
+			continue;
+		plan_codes(g, v);
+		bits = gs_bits((uint64_t) v->span);
+		s->packed = v->words == 1 && bits < 64 && bits + g->slot_bits <= 64;
+		s->value_bits = bits;
+		s->words = s->packed ? 1 : 2;
+		v->words = 1;
+	}
+}
+
+void
 gs_groups_plan(gs_cpu_groups *g)
 {
 	const gs_group_step *group = gs_steps_group(g->head.steps);

@@ -5,7 +5,7 @@
  */
 #include "groups.h"
 
-#define SLAB_BYTES ((size_t) 2 << 20)
+#define LEAST_SLAB ((size_t) 256 << 10)
 
 /* Returns the plan of a clause. */
 static const gs_aggregate *
@@ -14,18 +14,38 @@ clause_at(const gs_group_job *j, uint32_t clause)
 	return &j->w->plan.group->aggregates[clause];
 }
 
+gs_ahead
+gs_ahead_of(const gs_group_job *j, uint64_t columns, uint32_t n)
+{
+	const gs_rows_block *b = &j->block;
+	uint32_t c = columns != 0 ? (uint32_t) __builtin_ctzll(columns) : 0;
+	size_t width = columns != 0 ? gs_width_of((gs_type) j->g->head.steps->types[c]) : 0;
+
+	return (gs_ahead){(const char *) b->columns[c].values + (b->first + b->n) * width, width * b->n / n};
+}
+
 /* ---------------------------------------------------------------- memory of records */
 
-/* Makes room for records in one piece, at the end of a slab of which later ones take more. */
-static gs_status
-new_records(gs_group_worker *w, const gs_stream *s, size_t part)
+/* Returns the bytes of a worker's next slab: more and more, as each is a call of the system, up to what is expected. */
+static size_t
+next_slab(const gs_cpu_groups *g, const gs_group_worker *w)
+{
+	size_t so_far = w->slab_bytes, wanted = so_far == 0 ? LEAST_SLAB : 4 * so_far;
+
+	if (g->record_bytes <= so_far)
+		return so_far / 4;
+	return wanted < g->record_bytes - so_far ? wanted : g->record_bytes - so_far;
+}
+
+gs_status
+gs_new_records(const gs_cpu_groups *g, gs_group_worker *w, const gs_stream *s, size_t part)
 {
 	size_t bytes = (sizeof(gs_records) + (size_t) s->words * s->room * 8 + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 	gs_records *records;
 
 	if (w->slab_left < bytes)
 	{
-		size_t wanted = w->nslabs < 4 ? SLAB_BYTES / 8 : SLAB_BYTES;
+		size_t wanted = next_slab(g, w);
 		gs_block *slab;
 
 		GS_TRY(gs_block_reserve(&w->work, &w->slabs, (w->nslabs + 1) * sizeof(gs_block)));
@@ -35,6 +55,7 @@ new_records(gs_group_worker *w, const gs_stream *s, size_t part)
 		GS_TRY(gs_block_reserve(&w->work, slab, wanted > bytes ? wanted : bytes));
 		w->slab = slab->data;
 		w->slab_left = slab->bytes;
+		w->slab_bytes += slab->bytes;
 	}
 	records = (gs_records *) w->slab;
 	w->slab += bytes;
@@ -46,37 +67,36 @@ new_records(gs_group_worker *w, const gs_stream *s, size_t part)
 }
 
 gs_status
-gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first, uint32_t n)
+gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first, uint32_t n,
+			   gs_ahead ahead)
 {
 	const gs_stream *s = &j->g->streams[stream];
 	size_t begin = (size_t) stream << j->g->part_bits;
 	gs_cursor *cursors = j->w->cursors + begin;
 
-	for (uint32_t i = 0; i < n; i++)
-	{
+	GS_EACH_AHEAD(n, ahead, {
 		size_t part = shift < 64 ? by[i] >> shift : 0;
 		uint64_t *at = cursors[part].at;
 
 		if (at == cursors[part].end)
 		{
-			GS_TRY(new_records(j->w, s, begin + part));
+			GS_TRY(gs_new_records(j->g, j->w, s, begin + part));
 			at = cursors[part].at;
 		}
 		j->at[i] = at;
 		*at = first[i];
 		cursors[part].at = at + 1;
-	}
+	});
 	return GS_OK;
 }
 
 void
 gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step,
-			  uint32_t n)
+			  uint32_t n, gs_ahead ahead)
 {
 	size_t apart = (size_t) word * s->room;
 
-	for (uint32_t i = 0; i < n; i++)
-		j->at[i][apart] = values[(size_t) i * step];
+	GS_EACH_AHEAD(n, ahead, { j->at[i][apart] = values[(size_t) i * step]; });
 }
 
 /* ---------------------------------------------------------------- values */
@@ -107,28 +127,61 @@ codes_of(const gs_group_job *j, const gs_stream_value *v, const void *values, ui
 	return good;
 }
 
-/* Writes the codes of values that are needed all at once: bits of a bitmap, or records. */
+/* Counts the cells of values, or puts down the codes of those that are needed. */
 static gs_status
-place_codes(gs_group_job *j, uint32_t stream, const gs_stream_value *v, const void *values, uint32_t n)
+add_cells(gs_group_job *j, uint32_t stream, const gs_stream_value *v, const void *values, uint32_t n, gs_ahead ahead)
+{
+	const gs_cells *cells = &j->g->streams[stream].cells;
+	uint64_t codes[GS_STEP_ROWS], needed[GS_STEP_ROWS];
+	uint32_t rows[GS_STEP_ROWS];
+
+	if (!cells->even && !codes_of(j, v, values, n, codes))
+		return GS_INVALID;
+	j->w->loops->cells(cells, cells->even ? values : codes, j->keys, n, j->slots);
+	if (!j->again)
+	{
+		gs_cells_count(j->g, j->w, stream, j->slots, n, ahead);
+		return GS_OK;
+	}
+	n = gs_cells_needed(j->g, stream, j->slots, n, ahead, rows);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		j->slots[i] = j->slots[rows[i]];
+		needed[i] = (cells->even ? (const uint64_t *) values : codes)[rows[i]];
+	}
+	if (cells->even)
+		(void) codes_of(j, v, needed, n, codes);
+	return gs_cells_collect(j->g, j->w, stream, j->slots, cells->even ? codes : needed, n);
+}
+
+/* Writes the codes of values: bits of a bitmap, or of records. */
+static gs_status
+place_codes(gs_group_job *j, uint32_t stream, const gs_stream_value *v, const void *values, uint32_t n, gs_ahead ahead)
 {
 	const gs_stream *s = &j->g->streams[stream];
 	uint64_t codes[2 * GS_STEP_ROWS], *bitmap = j->w->bitmaps[stream];
 
+	if (j->g->few && !s->bits)
+		return add_cells(j, stream, v, values, n, ahead);
 	if (!codes_of(j, v, values, n, codes))
 		return GS_INVALID;
 	if (s->bits)
 	{
-		for (uint32_t i = 0; i < n; i++)
+		GS_EACH_AHEAD(n, ahead, {
 			bitmap[j->keys[i] * s->bit_words + codes[i] / 64] |= (uint64_t) 1 << codes[i] % 64;
+		});
 		return GS_OK;
 	}
-	if (j->g->few)
+	if (s->packed)
 	{
-		gs_few_cells(j->g, v, values, codes, j->keys, n);
-		return gs_place_first(j, stream, j->keys, 0, codes, n);
+		uint64_t packed[GS_STEP_ROWS];
+
+		memcpy(packed, j->keys, n * sizeof(*packed));
+		j->w->loops->append(packed, n, s->value_bits, codes);
+		return gs_place_first(j, stream, j->keys, j->g->slot_bits, packed, n, ahead);
 	}
 	for (uint32_t k = 0; k < v->words; k++)
-		gs_place_word(j, s, v->word + k, codes + k, v->words, n);
+		gs_place_word(j, s, v->word + k, codes + k, v->words, n, ahead);
 	return GS_OK;
 }
 
@@ -139,20 +192,21 @@ place_value(gs_group_job *j, uint32_t stream, uint32_t value, const uint64_t *ma
 	const gs_stream *s = &j->g->streams[stream];
 	const gs_stream_value *v = &j->g->values[value];
 	const void *at[GS_STEPS_MAX_COLUMNS];
+	gs_ahead ahead = gs_ahead_of(j, v->expression->columns, n);
 	gs_values_of_block values;
 
 	gs_block_gather(&j->w->plan, &j->block, v->expression->columns, mask, at);
 	if (!gs_steps_values(&j->w->plan, v->expression, at, n, &values))
 		return GS_OVERFLOW;
-	if (s->whole)
-		return place_codes(j, stream, v, values.values, n);
+	if (j->runs == NULL && (s->whole || s->packed))
+		return place_codes(j, stream, v, values.values, n, ahead);
 	if (j->g->few || j->runs != NULL)
 		return gs_tally_value(j->g, &j->w->few, value, j->slots, values.values, (const uint64_t *) values.values + 1,
-							  v->words, n)
+							  v->words, n, ahead)
 				   ? GS_OK
 				   : GS_OVERFLOW;
 	for (uint32_t k = 0; k < v->words; k++)
-		gs_place_word(j, s, v->word + k, (const uint64_t *) values.values + k, v->words, n);
+		gs_place_word(j, s, v->word + k, (const uint64_t *) values.values + k, v->words, n, ahead);
 	return GS_OK;
 }
 
@@ -200,29 +254,32 @@ static gs_status
 add_stream(gs_group_job *j, uint32_t stream)
 {
 	const gs_stream *s = &j->g->streams[stream];
+	const gs_packed_keys *keys = &j->g->head.keys;
 	uint64_t own[GS_STEP_WORDS];
 	const uint64_t *mask;
 	uint32_t n = stream_rows(j, s, own, &mask);
+	gs_ahead ahead;
 
 	if (n == 0)
 		return GS_OK;
+	ahead = gs_ahead_of(j, keys->n > 0 ? (uint64_t) 1 << keys->keys[0].column : 0, n);
 	if (j->runs != NULL)
 	{
 		gs_runs_slots(j, mask, n);
-		gs_tally_count(&j->w->few, stream, j->slots, n);
+		gs_tally_count(&j->w->few, stream, j->slots, n, ahead);
 		return place_values(j, stream, mask, n);
 	}
-	if (!gs_pack_keys(&j->g->head.keys, j->w->loops, &j->w->plan, &j->block, mask, n, j->keys))
+	if (!gs_pack_keys(keys, j->w->loops, &j->w->plan, &j->block, mask, n, j->keys))
 		return GS_INVALID;
 	if (j->g->factor != 1)
 		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
-	if (!j->g->few)
-		GS_TRY(gs_place_first(j, stream, j->keys, j->g->slot_bits, j->keys, n));
-	else if (!s->whole)
+	if (!j->g->few && !s->packed)
+		GS_TRY(gs_place_first(j, stream, j->keys, j->g->slot_bits, j->keys, n, ahead));
+	else if (j->g->few && !s->whole)
 	{
 		for (uint32_t i = 0; i < n; i++)
 			j->slots[i] = (uint32_t) j->keys[i];
-		gs_tally_count(&j->w->few, stream, j->slots, n);
+		gs_tally_count(&j->w->few, stream, j->slots, n, ahead);
 	}
 	return place_values(j, stream, mask, n);
 }
@@ -246,7 +303,8 @@ add_block(gs_group_job *j)
 	if (j->runs != NULL && b->passed > 0)
 		GS_TRY(gs_runs_begin_block(j));
 	for (uint32_t i = 0; i < j->g->nstreams && b->passed > 0; i++)
-		GS_TRY(add_stream(j, i));
+		if (!j->again || j->g->streams[i].nparts > 0)
+			GS_TRY(add_stream(j, i));
 	if (j->runs != NULL)
 		return gs_runs_end_block(j);
 	return GS_OK;
@@ -255,8 +313,6 @@ add_block(gs_group_job *j)
 gs_status
 gs_groups_add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs_held *columns)
 {
-	if (!gs_nulls_known(&j->w->plan, j->g->head.ranges, span, columns))
-		return GS_INVALID;
 	for (uint32_t done = 0; done < span->rows; done += GS_STEP_ROWS)
 	{
 		uint32_t n = span->rows - done < GS_STEP_ROWS ? span->rows - done : GS_STEP_ROWS;
@@ -268,6 +324,17 @@ gs_groups_add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs
 	return GS_OK;
 }
 
+void
+gs_group_job_begin(gs_group_job *j, gs_cpu_groups *g, gs_group_worker *w)
+{
+	j->g = g;
+	j->w = w;
+	j->runs = NULL;
+	j->again = false;
+	if (g->head.keys.n == 0)
+		memset(j->keys, 0, sizeof(j->keys));
+}
+
 /* Implements gs_groups_rows. */
 gs_status
 gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
@@ -276,15 +343,28 @@ gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const 
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 	gs_group_job j;
 
-	j.g = g;
-	j.w = &g->workers[worker];
-	j.runs = NULL;
+	gs_group_job_begin(&j, g, &g->workers[worker]);
 	GS_TRY(gs_group_worker_begin(g, j.w, engine));
 	for (uint64_t i = 0; i < rows->nspans; i++)
 	{
 		const gs_span *span = &rows->spans[i];
+		const gs_held *columns = &rows->columns[(uint64_t) span->segment * rows->ncolumns];
 
-		GS_TRY(gs_groups_add_span(&j, &cpu->work, span, &rows->columns[(uint64_t) span->segment * rows->ncolumns]));
+		if (!gs_nulls_known(&j.w->plan, g->head.ranges, span, columns))
+			return GS_INVALID;
+		if (g->ntables > 0)
+			GS_TRY(gs_cells_keep(g, j.w, span, columns));
+		GS_TRY(gs_groups_add_span(&j, &cpu->work, span, columns));
 	}
 	return GS_OK;
+}
+
+gs_status
+gs_collect_rows(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, const gs_kept_rows *rows)
+{
+	gs_group_job j;
+
+	gs_group_job_begin(&j, g, w);
+	j.again = true;
+	return gs_groups_add_span(&j, &cpu->work, &rows->span, rows->columns);
 }

@@ -88,12 +88,17 @@ gs_groups_runs(gs_cpu_groups *g, uint32_t worker, gs_engine *engine, const gs_he
 	GS_TRY(gs_group_worker_begin(g, w, engine));
 	GS_TRY(gs_block_reserve(&w->work, &w->few_memory, gs_tally_make(g, &w->few, GS_STEP_ROWS + 1, NULL)));
 	(void) gs_tally_make(g, &w->few, GS_STEP_ROWS + 1, w->few_memory.data);
-	j.g = g;
-	j.w = w;
+	gs_group_job_begin(&j, g, w);
 	j.runs = &runs;
 	runs.n = 0;
 	for (uint64_t i = 0; i < rows->nspans; i++)
-		GS_TRY(gs_groups_add_span(&j, &((gs_cpu_engine *) engine)->work, &rows->spans[i],
-								  &rows->columns[(uint64_t) rows->spans[i].segment * rows->ncolumns]));
+	{
+		const gs_span *span = &rows->spans[i];
+		const gs_held *columns = &rows->columns[(uint64_t) span->segment * rows->ncolumns];
+
+		if (!gs_nulls_known(&w->plan, g->head.ranges, span, columns))
+			return GS_INVALID;
+		GS_TRY(gs_groups_add_span(&j, &((gs_cpu_engine *) engine)->work, span, columns));
+	}
 	return make_groups(&j, runs.n);
 }

@@ -69,9 +69,7 @@ gs_tally_restart(const gs_cpu_groups *g, gs_tally *tally, uint32_t slot)
 	}
 }
 
-#define EACH(STATEMENT)                                                                                                \
-	for (uint32_t i = 0; i < n; i++)                                                                                   \
-	STATEMENT
+#define EACH(STATEMENT) GS_EACH_AHEAD(n, ahead, STATEMENT);
 
 /* Joins the halves of a record's value. */
 static inline gs_wide
@@ -83,7 +81,7 @@ wide_at(const uint64_t *low, const uint64_t *high, uint32_t i)
 /* Adds values to sums.  Returns false if one leaves 128 bits. */
 static bool
 add_sums(const gs_tally_plan *t, void *sums, const uint32_t *slots, const uint64_t *x, const uint64_t *high,
-		 uint32_t step, uint32_t n)
+		 uint32_t step, uint32_t n, gs_ahead ahead)
 {
 	bool bad = false;
 
@@ -122,7 +120,7 @@ add_sums(const gs_tally_plan *t, void *sums, const uint32_t *slots, const uint64
 /* Adds values to extremes. */
 static void
 add_extremes(const gs_tally_plan *t, void *extremes, const uint32_t *slots, const uint64_t *x, const uint64_t *high,
-			 uint32_t step, uint32_t n)
+			 uint32_t step, uint32_t n, gs_ahead ahead)
 {
 	if (t->held == GS_U64)
 		EXTREME(uint64_t, gs_float_order64(x[i], false));
@@ -136,20 +134,24 @@ add_extremes(const gs_tally_plan *t, void *extremes, const uint32_t *slots, cons
 static void
 add_zeros(uint8_t *zeros, const uint32_t *slots, const uint64_t *x, uint32_t n)
 {
-	EACH(zeros[slots[i]] |= (uint8_t) ((x[i] == 0) | (x[i] == (uint64_t) 1 << 63) << 1);)
+	for (uint32_t i = 0; i < n; i++)
+		zeros[slots[i]] |= (uint8_t) ((x[i] == 0) | (x[i] == (uint64_t) 1 << 63) << 1);
 }
 
 void
-gs_tally_count(gs_tally *tally, uint32_t stream, const uint32_t *slots, uint32_t n)
+gs_tally_count(gs_tally *tally, uint32_t stream, const uint32_t *slots, uint32_t n, gs_ahead ahead)
 {
 	uint32_t *counts = tally->counts[stream];
 
-	EACH(counts[slots[i]]++;)
+	if (tally->slots == 1)
+		counts[0] += n;
+	else
+		EACH(counts[slots[i]]++;)
 }
 
 bool
 gs_tally_value(const gs_cpu_groups *g, gs_tally *tally, uint32_t value, const uint32_t *slots, const uint64_t *x,
-			   const uint64_t *high, uint32_t step, uint32_t n)
+			   const uint64_t *high, uint32_t step, uint32_t n, gs_ahead ahead)
 {
 	bool good = true;
 
@@ -160,24 +162,12 @@ gs_tally_value(const gs_cpu_groups *g, gs_tally *tally, uint32_t value, const ui
 		if (t->value != value)
 			continue;
 		if (t->operation == GS_SUM)
-			good &= add_sums(t, tally->values[k], slots, x, high, step, n);
+			good &= add_sums(t, tally->values[k], slots, x, high, step, n, ahead);
 		else
-			add_extremes(t, tally->values[k], slots, x, high, step, n);
+			add_extremes(t, tally->values[k], slots, x, high, step, n, ahead);
 		if (t->zeros)
 			add_zeros(tally->zeros[k], slots, x, n);
 	}
-	return good;
-}
-
-bool
-gs_tally_add(const gs_cpu_groups *g, gs_tally *tally, uint32_t stream, const uint32_t *slots,
-			 const uint64_t *const *words, uint32_t n)
-{
-	bool good = true;
-
-	gs_tally_count(tally, stream, slots, n);
-	for (uint32_t v = g->streams[stream].first; v != GS_NO_VALUE; v = g->values[v].next)
-		good &= gs_tally_value(g, tally, v, slots, words[g->values[v].word], words[g->values[v].word + 1], 1, n);
 	return good;
 }
 

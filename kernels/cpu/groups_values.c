@@ -75,7 +75,7 @@ both_zeros(const codes *c)
 	return minus < plus && plus < c->n && ((const uint64_t *) c->values)[plus] == PLUS_ZERO;
 }
 
-/* Returns the value of a code. */
+/* Returns the value of a code, which others follow. */
 static gs_reduced
 value_at(const gs_stream_value *v, const codes *c, uint64_t i)
 {
@@ -198,25 +198,62 @@ gs_whole_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine 
 	return gs_work_add((gs_work *) &cpu->work, n);
 }
 
-/* Returns true if a value that an answer asks for is among n that follow some of all. */
-static bool
-asked(const gs_answer_plan *a, uint64_t n, uint64_t before, uint64_t all)
+uint32_t
+gs_ranks_asked(const gs_cpu_groups *g, uint32_t stream, uint64_t n, uint64_t *ranks)
 {
-	uint64_t rank;
+	uint32_t number = 0;
 
-	if (a->operation == GS_DISTINCT || a->operation == GS_MODE)
-		return n > 0;
-	rank = rank_of(a, all);
-	return rank >= before && rank - before < n;
+	for (uint32_t i = 0; i < g->nanswers; i++)
+	{
+		const gs_answer_plan *a = &g->answers[i];
+
+		if (a->stream != stream)
+			continue;
+		if (a->operation == GS_DISTINCT || a->operation == GS_MODE)
+			return GS_ALL_ASKED;
+		ranks[number++] = rank_of(a, n);
+	}
+	return number;
 }
 
-bool
-gs_cell_asked(const gs_cpu_groups *g, uint32_t stream, uint64_t n, uint64_t before, uint64_t all)
+/* Returns the first code of which, with those before, there are more than a number. */
+static uint64_t
+code_of_rank(const uint32_t *counts, uint64_t rank)
 {
-	for (uint32_t i = 0; i < g->nanswers; i++)
-		if (g->answers[i].stream == stream && asked(&g->answers[i], n, before, all))
-			return true;
-	return false;
+	uint64_t code = 0;
+
+	for (; counts[code] <= rank; code++)
+		rank -= counts[code];
+	return code;
+}
+
+void
+gs_counts_answer(const gs_cpu_groups *g, uint32_t stream, const uint32_t *counts, uint32_t n, gs_reduced *answers)
+{
+	const gs_stream_value *v = &g->values[g->streams[stream].first];
+	uint64_t all = 0, runs = 0, mode = 0, code;
+	codes c = {&code, 1, false, false};
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		all += counts[i];
+		runs += counts[i] > 0;
+		mode = counts[i] > counts[mode] ? i : mode;
+	}
+	for (uint32_t i = 0; i < g->nanswers && all > 0; i++)
+	{
+		const gs_answer_plan *a = &g->answers[i];
+		gs_reduced *to = &answers[a->whole];
+
+		if (a->stream != stream)
+			continue;
+		if (a->operation != GS_DISTINCT)
+		{
+			code = a->operation == GS_MODE ? mode : code_of_rank(counts, rank_of(a, all));
+			*to = value_at(v, &c, 0);
+		}
+		to->count = a->operation == GS_DISTINCT ? runs : all;
+	}
 }
 
 gs_status
@@ -225,7 +262,7 @@ gs_cell_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *
 {
 	const gs_stream_value *v = &g->values[g->streams[stream].first];
 	codes c = {values, n, false, v->type == GS_F64};
-	uint64_t runs, first = 0, longest;
+	uint64_t runs, first = 0, longest, rank;
 
 	if (n > 1)
 		GS_TRY(gs_sort_codes(w, cpu, v, &values, n));
@@ -238,15 +275,18 @@ gs_cell_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *
 		const gs_answer_plan *a = &g->answers[i];
 		gs_reduced *to = &answers[a->whole];
 
-		if (a->stream != stream || a->operation == GS_MODE || !asked(a, n, before, all))
+		if (a->stream != stream || a->operation == GS_MODE)
 			continue;
 		if (a->operation == GS_DISTINCT)
-			(void) __atomic_add_fetch(&to->count, runs, __ATOMIC_RELAXED);
-		else
 		{
-			*to = value_at(v, &c, rank_of(a, all) - before);
-			to->count = all;
+			(void) __atomic_add_fetch(&to->count, runs, __ATOMIC_RELAXED);
+			continue;
 		}
+		rank = rank_of(a, all);
+		if (rank < before || rank - before >= n)
+			continue;
+		*to = value_at(v, &c, rank - before);
+		to->count = all;
 	}
 	return gs_work_add((gs_work *) &cpu->work, n);
 }

@@ -5,7 +5,7 @@
 
 #include "select.h"
 
-/* Rows beside the page, up to which they are taken: to sort more costs more than another round, which has 16 threads. */
+/* Rows beside the page that are taken at most: to sort more, in one thread, costs more than another round of all. */
 #define MOST_BESIDE 32768
 
 /* Implements gs_groups_open. */

@@ -143,8 +143,9 @@ take_keys(job *j, const uint64_t *mask, uint32_t n)
 		return GS_OK;
 	for (uint32_t w = 0; w * 64 < n; w++)
 	{
-		uint64_t bits = j->w->plan.select->range[3](j->keys + w * 64, &rule) & gs_mask(n - w * 64 < 64 ? n - w * 64 : 64);
+		uint64_t bits = j->w->plan.select->range[3](j->keys + w * 64, &rule);
 
+		bits &= gs_mask(n - w * 64 < 64 ? n - w * 64 : 64);
 		if (bits == 0)
 			continue;
 		if (!numbered)
@@ -188,7 +189,7 @@ static gs_status
 do_spans(gs_places *p, gs_place_worker *w, gs_engine *engine, const gs_held *columns, const gs_span *spans,
 		 uint64_t nspans)
 {
-	uint32_t ncolumns = p->head.steps->ncolumns;
+	uint32_t ncolumns = p->head.steps->ncolumns, work = w->plan.nterms + p->head.keys.n + 1;
 	job j = {.p = p, .w = w};
 
 	for (uint64_t i = 0; i < nspans; i++)
@@ -205,7 +206,7 @@ do_spans(gs_places *p, gs_place_worker *w, gs_engine *engine, const gs_held *col
 
 			j.block = (gs_rows_block){.columns = held, .first = (uint64_t) span->first + done, .n = n};
 			GS_TRY(do_block(&j));
-			GS_TRY(gs_work_add(&((gs_cpu_engine *) engine)->work, (uint64_t) n * (w->plan.nterms + p->head.keys.n + 1)));
+			GS_TRY(gs_work_add(&((gs_cpu_engine *) engine)->work, (uint64_t) n * work));
 		}
 	}
 	return GS_OK;

@@ -46,20 +46,8 @@ distance_code(const gs_alphabet *alphabet, const uint8_t *s, uint32_t bits, uint
 	return first << (bits - half) | squeeze(second, width) >> (2 * half - bits);
 }
 
-#define TARGET
-#define NAME(name) plain_##name
-#include "simd_loops.h"
-
-#if defined(__x86_64__)
-#define VECTORS
-#define TARGET	   __attribute__((target("avx2")))
-#define NAME(name) avx2_##name
-#include "simd_loops.h"
-
-#define TARGET	   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-#define NAME(name) avx512_##name
-#include "simd_loops.h"
-#endif
+#define LOOPS "simd_loops.h"
+#include "each_vectors.h"
 
 /* Returns the instruction set to use, of the allowed ones: on other processors than x86-64 the compiler's default. */
 gs_vectors
@@ -81,18 +69,5 @@ gs_vectors_choose(gs_vectors best)
 const gs_loops *
 gs_loops_choose(gs_vectors vector)
 {
-#if defined(__x86_64__)
-	switch (gs_vectors_choose(vector))
-	{
-		case GS_AVX512:
-			return &avx512_loops;
-		case GS_AVX2:
-			return &avx2_loops;
-		case GS_NO_VECTORS:
-			break;
-	}
-#else
-	(void) vector;
-#endif
-	return &plain_loops;
+	CHOOSE_LOOPS(vector, loops);
 }

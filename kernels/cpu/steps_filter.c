@@ -70,21 +70,28 @@ look_up(const gs_steps_plan *plan, const gs_term_plan *t, const void *group, uin
 	return bits;
 }
 
+/* Returns the comparison of a range, with values as group_of returns them. */
+static gs_select_rule
+rule_of(const gs_term_plan *t, const gs_key_range *range)
+{
+	bool flipped = gs_type_is_float(t->type) || t->type == GS_U64;
+
+	return (gs_select_rule){.low = (uint64_t) range->low ^ (flipped ? TOP_BIT : 0), .span = range->span};
+}
+
 /* Returns which of up to 64 rows have a value in the term's ranges. */
 static uint64_t
 in_ranges(const gs_steps_plan *plan, const gs_term_plan *t, const char *from, uint32_t n)
 {
 	uint64_t room[64], bits = 0;
 	const void *group = group_of(plan, t->type, from, n, room);
-	bool ordered = gs_type_is_float(t->type);
-	int width = ordered ? 3 : gs_log_width(t->type);
+	int width = gs_type_is_float(t->type) ? 3 : gs_log_width(t->type);
 
 	if (t->nranges > MOST_RANGES)
 		return look_up(plan, t, group, n);
 	for (uint32_t i = 0; i < t->nranges; i++)
 	{
-		uint64_t low = (uint64_t) t->ranges[i].low ^ (ordered || t->type == GS_U64 ? TOP_BIT : 0);
-		gs_select_rule rule = {.low = low, .span = t->ranges[i].span};
+		gs_select_rule rule = rule_of(t, &t->ranges[i]);
 
 		bits |= plan->select->range[width](group, &rule);
 	}
@@ -174,20 +181,38 @@ passes(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns,
 	}
 }
 
+/* Tests integers without NULLs against a range, as long as there are 64 rows.  Returns how many rows it has tested. */
+static uint32_t
+test_range(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *column, uint64_t first, uint32_t n,
+		   uint64_t *mask)
+{
+	size_t width = gs_width_of(t->type);
+	const char *from = (const char *) column->values + first * width;
+	uint64_t (*range)(const void *, const gs_select_rule *);
+	gs_select_rule rule;
+
+	if (t->kind != GS_TERM_RANGES || t->nranges > 1 || gs_type_is_float(t->type) || column->nulls != NULL)
+		return 0;
+	rule = rule_of(t, t->ranges);
+	range = plan->select->range[gs_log_width(t->type)];
+	for (uint32_t w = 0; w < n / 64; w++)
+		mask[w] &= range(from + w * 64 * width, &rule) ^ (t->outside ? ~(uint64_t) 0 : 0);
+	return n / 64 * 64;
+}
+
 uint32_t
 gs_steps_mask(const gs_steps_plan *plan, const gs_term_plan *terms, uint32_t nterms, const gs_held *columns,
 			  uint64_t first, uint32_t n, uint64_t *mask)
 {
 	uint32_t passed = 0;
 
+	for (uint32_t at = 0; at < n; at += 64)
+		mask[at / 64] = gs_mask(n - at < 64 ? n - at : 64);
+	for (const gs_term_plan *t = terms; t < terms + nterms; t++)
+		for (uint32_t at = test_range(plan, t, &columns[t->term->column], first, n, mask); at < n; at += 64)
+			if (mask[at / 64] != 0)
+				mask[at / 64] &= passes(plan, t, columns, first + at, n - at < 64 ? n - at : 64);
 	for (uint32_t w = 0; w * 64 < n; w++)
-	{
-		uint32_t some = n - w * 64 < 64 ? n - w * 64 : 64;
-
-		mask[w] = gs_mask(some);
-		for (uint32_t t = 0; t < nterms && mask[w] != 0; t++)
-			mask[w] &= passes(plan, &terms[t], columns, first + w * 64, some);
 		passed += (uint32_t) __builtin_popcountll(mask[w]);
-	}
 	return passed;
 }

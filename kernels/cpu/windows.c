@@ -103,13 +103,17 @@ prepare(gs_cpu_windows *w, gs_engine *engine)
 {
 	const gs_steps *steps = w->head.steps;
 	uint64_t source = gs_mask(steps->ncolumns);
+	gs_groups after;
 
 	GS_TRY(gs_window_after(&engine->host, &w->head, w->ranges, &w->after_steps, &w->taken));
 	for (uint32_t c = 0; c < w->after_steps->ncolumns; c++)
 		w->types[c] = (gs_type) steps->types[c];
 	w->columns = (w->taken & source) | gs_window_arguments(w->step);
 	GS_TRY(gs_window_plan(w, engine));
-	GS_TRY(gs_groups_open(engine, w->after_steps, w->ranges, w->head.rows, w->head.workers, &w->after));
+	after = (gs_groups){.steps = w->after_steps, .ranges = w->ranges, .rows = w->head.rows, .workers = w->head.workers};
+	/* the rows given lie in memory that the next ones take */
+	after.passing = true;
+	GS_TRY(gs_groups_begin(engine, &after, &w->after));
 	w->runs = find_runs(w);
 	return GS_OK;
 }

@@ -97,6 +97,15 @@ gs_window_plan(gs_cpu_windows *w, gs_engine *engine)
 
 /* ---------------------------------------------------------------- rows */
 
+/* Returns the next block's values of the first of the window's keys. */
+static gs_ahead
+ahead_of_keys(const gs_group_job *j, const gs_window_records *r, uint32_t n)
+{
+	const gs_packed_keys *keys = j->g->head.keys.n > 0 ? &j->g->head.keys : &r->orders;
+
+	return gs_ahead_of(j, keys->n > 0 ? (uint64_t) 1 << keys->keys[0].column : 0, n);
+}
+
 /* Writes the first words of records to the places of their parts, and the second ones, of orders. */
 static gs_status
 place_keys(gs_group_job *j, const gs_window_records *r, const uint64_t *orders, uint32_t n)
@@ -104,22 +113,23 @@ place_keys(gs_group_job *j, const gs_window_records *r, const uint64_t *orders, 
 	gs_cpu_groups *g = j->g;
 	uint32_t bits = g->head.keys.bits;
 	uint64_t parts[GS_STEP_ROWS];
+	gs_ahead ahead = ahead_of_keys(j, r, n);
 
 	if (r->joined)
 	{
 		j->w->loops->append(j->keys, n, r->orders.bits, orders);
-		return gs_place_first(j, 0, j->keys, bits + r->orders.bits - g->part_bits, j->keys, n);
+		return gs_place_first(j, 0, j->keys, bits + r->orders.bits - g->part_bits, j->keys, n, ahead);
 	}
 	if (g->part_bits <= bits)
-		GS_TRY(gs_place_first(j, 0, j->keys, bits - g->part_bits, j->keys, n));
+		GS_TRY(gs_place_first(j, 0, j->keys, bits - g->part_bits, j->keys, n, ahead));
 	else
 	{
 		for (uint32_t i = 0; i < n; i++)
 			parts[i] = gs_append_bits(j->keys[i], orders[i] >> (r->orders.bits - (g->part_bits - bits)),
 									  g->part_bits - bits);
-		GS_TRY(gs_place_first(j, 0, parts, 0, j->keys, n));
+		GS_TRY(gs_place_first(j, 0, parts, 0, j->keys, n, ahead));
 	}
-	gs_place_word(j, &g->streams[0], 1, orders, 1, n);
+	gs_place_word(j, &g->streams[0], 1, orders, 1, n, ahead);
 	return GS_OK;
 }
 
@@ -129,17 +139,18 @@ place_column(gs_group_job *j, const gs_window_column *c, const uint64_t *mask, u
 {
 	const gs_stream *s = &j->g->streams[0];
 	const void *at[GS_STEPS_MAX_COLUMNS];
+	gs_ahead ahead = gs_ahead_of(j, (uint64_t) 1 << c->column, n);
 	uint64_t room[GS_STEP_ROWS];
 
 	gs_block_gather(&j->w->plan, &j->block, (uint64_t) 1 << c->column, mask, at);
 	if (gs_width_of(c->type) >= 8)
 	{
 		for (uint32_t k = 0; k < gs_width_of(c->type) / 8; k++)
-			gs_place_word(j, s, c->word + k, (const uint64_t *) at[c->column] + k, gs_width_of(c->type) / 8, n);
+			gs_place_word(j, s, c->word + k, (const uint64_t *) at[c->column] + k, gs_width_of(c->type) / 8, n, ahead);
 		return;
 	}
 	j->w->loops->less(c->type == GS_F32 ? GS_U32 : c->type, at[c->column], n, 0, room);
-	gs_place_word(j, s, c->word, room, 1, n);
+	gs_place_word(j, s, c->word, room, 1, n, ahead);
 }
 
 /* Writes the bits of NULLs. */
@@ -159,7 +170,7 @@ place_nulls(gs_group_job *j, const gs_window_records *r, const uint64_t *mask, u
 			gs_put_nulls(&j->block, column, mask, of, 1);
 		j->w->loops->append(bits, n, 1, of);
 	}
-	gs_place_word(j, &j->g->streams[0], r->nulls_word, bits, 1, n);
+	gs_place_word(j, &j->g->streams[0], r->nulls_word, bits, 1, n, ahead_of_keys(j, r, n));
 }
 
 gs_status
@@ -170,6 +181,11 @@ gs_window_add(gs_group_job *j)
 	uint32_t n = j->block.passed;
 	uint64_t orders[GS_STEP_ROWS];
 
+	/* without columns, packed keys stay what they are */
+	if (j->g->head.keys.n == 0)
+		memset(j->keys, 0, n * sizeof(*j->keys));
+	if (r->orders.n == 0)
+		memset(orders, 0, n * sizeof(*orders));
 	if (!gs_pack_keys(&j->g->head.keys, j->w->loops, &j->w->plan, &j->block, mask, n, j->keys) ||
 		!gs_pack_keys(&r->orders, j->w->loops, &j->w->plan, &j->block, mask, n, orders))
 		return GS_INVALID;

@@ -160,6 +160,40 @@ take_varying(Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
 	return rows;
 }
 
+/* Adds pairs of a fixed-width key and a varying-width value to their vectors while they fit.  Returns how many. */
+static uint64
+take_pairs(Collected *state, ValueForm *forms, uint64 rows, ByteSource *source)
+{
+	for (uint64 i = 0; i < rows; i++)
+	{
+		ByteSource	before = *source;
+		Datum		key = valueform_get(&forms[0], source);
+		Size		length;
+		const char *data = valueform_get_bytes(&forms[1], source, &length);
+		bool		key_fits = vector_append(&state->columns[0], key, false);
+
+		if (i % PARTIAL_BLOCK == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (key_fits && vector_append_bytes(&state->columns[1], data, length))
+			continue;
+		if (key_fits)
+			vector_drop_last(&state->columns[0]);
+		*source = before;
+		return i;
+	}
+	return rows;
+}
+
+/* Returns true if no row that a header announces has a NULL. */
+static bool
+has_no_nulls(const StateHeader *header)
+{
+	for (int i = 0; i < header->ncolumns; i++)
+		if (header->columns[i].nullable)
+			return false;
+	return true;
+}
+
 /* Adds all rows of the bytes to a state. */
 static void
 take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, const StateHeader *header,
@@ -169,9 +203,14 @@ take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, cons
 	NullableDatum row[COLLECT_MAX_COLUMNS];
 	uint64		done = 0;
 
-	if (kind->ncolumns == 1 && !header->columns[0].nullable && state->spill == NULL)
+	if (has_no_nulls(header) && state->spill == NULL)
 	{
-		if (forms[0].how == VALUE_FIXED && forms[0].width == state->call->types[0].stride)
+		if (kind->ncolumns == 2)
+		{
+			if (forms[0].how == VALUE_FIXED && valueform_is_bytes(&forms[1]))
+				done = take_pairs(state, forms, header->rows, source);
+		}
+		else if (forms[0].how == VALUE_FIXED && forms[0].width == state->call->types[0].stride)
 			done = take_fixed(fcinfo, state, &forms[0], header->rows, source);
 		else if (valueform_is_bytes(&forms[0]))
 			done = take_varying(state, &forms[0], header->rows, source);

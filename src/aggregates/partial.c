@@ -23,9 +23,6 @@
 /* Sample size for estimating the number of distinct values. */
 #define SAMPLE_ROWS 4096
 
-/* Prefetch distance in rows. */
-#define AHEAD 16
-
 ValueForm *
 partial_forms(CollectCall *call)
 {
@@ -200,6 +197,9 @@ copy_fixed_rows(const StateWriter *writer, char *to, const uint32 *order, uint64
 	{
 		uint32		row = order ? order[i] : (uint32) i;
 
+		if (order && i + VECTOR_AHEAD < end)
+			for (int c = 0; c < ncolumns; c++)
+				vector_prefetch(&state->columns[c], order[i + VECTOR_AHEAD], row);
 		for (int c = 0; c < ncolumns; c++)
 		{
 			const Vector *vector = &state->columns[c];
@@ -255,9 +255,9 @@ put_rows(StateWriter *writer, const uint32 *order, uint64 count)
 
 		if (i % PARTIAL_BLOCK == 0)
 			CHECK_FOR_INTERRUPTS();
-		if (order && i + AHEAD < count)
+		if (order && i + 2 * VECTOR_AHEAD < count)
 			for (int c = 0; c < ncolumns; c++)
-				__builtin_prefetch(vector_address(&state->columns[c], order[i + AHEAD]));
+				vector_prefetch(&state->columns[c], order[i + VECTOR_AHEAD], order[i + 2 * VECTOR_AHEAD]);
 		for (int c = 0; c < ncolumns; c++)
 		{
 			bool		isnull;

@@ -181,87 +181,158 @@ typedef struct RunSource
 	const gs_run *runs;
 } RunSource;
 
-/* Returns a run as its composite value's columns.  *first is the rows before it, and is advanced to the next one. */
-static inline void
-get_run(const RunSource *source, uint64 number, uint64 *first, Datum *values, bool *isnull)
+/* Prefetches the values of runs behind this one, which are scattered in collected rows. */
+static pg_attribute_always_inline void
+prefetch_runs(const RunSource *source, uint64 number)
+{
+	if (source->list == NULL && number + 2 * VECTOR_AHEAD < source->count)
+		vector_prefetch(source->values, source->runs[number + VECTOR_AHEAD].row,
+						source->runs[number + 2 * VECTOR_AHEAD].row);
+}
+
+/* Returns a run's value. */
+static inline Datum
+get_value(const RunSource *source, uint64 number, bool *isnull)
+{
+	return vector_get(source->values, source->list ? number : source->runs[number].row, isnull);
+}
+
+/* Returns a run's length. */
+static inline int64
+get_length(const RunSource *source, uint64 number)
 {
 	const RunList *list = source->list;
-	uint64		row = list ? number : source->runs[number].row;
-	int64		length;
 
 	if (list == NULL)
-		length = source->runs[number].length;
-	else if (number + 1 == source->count)
-		length = list->length;
-	else
-		length = ((const int64 *) list->lengths->data)[number];
-	values[0] = vector_get(source->values, row, &isnull[0]);
-	values[1] = Int64GetDatum(length);
-	values[2] = Int64GetDatum((int64) *first + 1);
-	*first += length;
+		return source->runs[number].length;
+	return number + 1 == source->count ? list->length : ((const int64 *) list->lengths->data)[number];
+}
+
+/* Returns the bytes of a value in a composite value.  Vectors hold no compressed ones; short ones get short headers. */
+static inline Size
+value_bytes(const VectorType *vtype, Datum value)
+{
+	const char *data = DatumGetPointer(value);
+
+	if (vtype->len > 0)
+		return vtype->len;
+	return VARATT_CAN_MAKE_SHORT(data) ? VARATT_CONVERTED_SHORT_SIZE(data) : VARSIZE_ANY(data);
+}
+
+/* Returns the bytes of a composite value: its header, the value, and two bigints. */
+static inline Size
+row_bytes(const VectorType *vtype, Datum value, bool isnull)
+{
+	return ROW_BYTES + (isnull ? 0 : MAXALIGN(value_bytes(vtype, value))) + 2 * sizeof(int64);
 }
 
 /* Returns the bytes of all composite values. */
 static Size
-measure_runs(const RunSource *source, TupleDesc desc)
+measure_runs(const RunSource *source)
 {
-	Datum		values[3];
-	bool		isnull[3] = {false, false, false};
-	uint64		first = 0;
+	const Vector *values = source->values;
 	Size		bytes = 0;
 
-	for (uint64 i = 0; i < source->count; i++)
-	{
-		if (i % 65536 == 0)
-			CHECK_FOR_INTERRUPTS();
-		get_run(source, i, &first, values, isnull);
-		bytes += MAXALIGN(ROW_BYTES + heap_compute_data_size(desc, values, isnull));
-	}
+	if (values->type->len > 0 && values->nulls == NULL)
+		bytes = source->count * row_bytes(values->type, (Datum) 0, false);
+	else
+		for (uint64 i = 0; i < source->count; i++)
+		{
+			bool		isnull;
+			Datum		value;
+
+			if (i % 65536 == 0)
+				CHECK_FOR_INTERRUPTS();
+			prefetch_runs(source, i);
+			value = get_value(source, i, &isnull);
+			bytes += row_bytes(values->type, value, isnull);
+		}
 	if (bytes > MaxAllocSize)
 		too_large(source->count);
 	return bytes;
 }
 
-/* Writes a composite value as heap_form_tuple does, with the server's header of another value; returns its size. */
-static Size
-write_run(char *to, const HeapTupleHeaderData *model, TupleDesc desc, Datum *values, bool *isnull)
+/* Headers of composite values, formed by the server, whose value is not NULL and is NULL. */
+typedef union RowHeader
 {
-	HeapTupleHeader row = (HeapTupleHeader) to;
-	Size		data_bytes = heap_compute_data_size(desc, values, isnull);
-
-	memcpy(row, model, SizeofHeapTupleHeader);
-	HeapTupleHeaderSetDatumLength(row, ROW_BYTES + data_bytes);
-	heap_fill_tuple(desc, values, isnull, to + ROW_BYTES, data_bytes, &row->t_infomask, isnull[0] ? row->t_bits : NULL);
-	return MAXALIGN(ROW_BYTES + data_bytes);
-}
+	HeapTupleHeaderData tuple;
+	char		bytes[ROW_BYTES];	/* with the bitmap */
+} RowHeader;
 
 /* State shared by the calls of a final function. */
 typedef struct RleResult
 {
-	TupleDesc	desc;			/* of the composite type */
-	HeapTuple	model;			/* a value of that type, formed by the server */
+	Oid			type;			/* the composite type */
+	RowHeader	headers[2];
 } RleResult;
 
-/* Looks up the composite type of the result once. */
+/* Writes a value as heap_fill_tuple does. */
+static inline void
+write_value(char *to, const VectorType *vtype, Datum value)
+{
+	const char *data = DatumGetPointer(value);
+	Size		bytes = value_bytes(vtype, value);
+
+	if (vtype->byval)
+		store_att_byval(to, value, vtype->len);
+	else if (vtype->len < 0 && VARATT_CAN_MAKE_SHORT(data))
+	{
+		SET_VARSIZE_SHORT(to, bytes);
+		memcpy(to + VARHDRSZ_SHORT, VARDATA(data), bytes - VARHDRSZ_SHORT);
+	}
+	else
+		memcpy(to, data, bytes);
+}
+
+/* Writes a run as a composite value; returns its size.  first is the number of rows before it. */
+static inline Size
+write_run(char *to, const RleResult *result, const RunSource *source, uint64 number, int64 first, int64 length)
+{
+	const VectorType *vtype = source->values->type;
+	bool		isnull;
+	Datum		value = get_value(source, number, &isnull);
+	Size		bytes = row_bytes(vtype, value, isnull);
+	int64		counts[3] = {0, length, first + 1};
+
+	memcpy(to, &result->headers[isnull], ROW_BYTES);
+	HeapTupleHeaderSetDatumLength((HeapTupleHeader) to, bytes);
+	/* the first zeros overlap the value's last word, or are behind the header's bitmap */
+	if (isnull)
+		memcpy(to + ROW_BYTES, &counts[1], 2 * sizeof(int64));
+	else
+	{
+		memcpy(to + bytes - sizeof(counts), counts, sizeof(counts));
+		write_value(to + ROW_BYTES, vtype, value);
+	}
+	return bytes;
+}
+
+/* Forms the headers once: the server forms the one of a NULL value, from which the other one differs in a few bits. */
 static RleResult *
-get_result(FunctionCallInfo fcinfo)
+get_result(FunctionCallInfo fcinfo, const VectorType *vtype)
 {
 	RleResult  *result = fcinfo->flinfo->fn_extra;
 	Datum		values[3] = {0};
 	bool		isnull[3] = {true, false, false};
-	MemoryContext old;
+	TupleDesc	desc;
+	HeapTuple	model;
 
 	if (result)
 		return result;
-	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-	result = palloc(sizeof(RleResult));
-	result->desc = lookup_rowtype_tupdesc_copy(get_element_type(get_fn_expr_rettype(fcinfo->flinfo)), -1);
-	if (result->desc->natts != 3)
-		elog(ERROR, "type %u is not one of gpu_rle", result->desc->tdtypeid);
-	result->model = heap_form_tuple(result->desc, values, isnull);
-	Assert(result->model->t_data->t_hoff == ROW_BYTES);
+	result = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(RleResult));
+	result->type = get_element_type(get_fn_expr_rettype(fcinfo->flinfo));
+	desc = lookup_rowtype_tupdesc(result->type, -1);
+	if (desc->natts != 3)
+		elog(ERROR, "type %u is not one of gpu_rle", result->type);
+	model = heap_form_tuple(desc, values, isnull);
+	ReleaseTupleDesc(desc);
+	Assert(model->t_data->t_hoff == ROW_BYTES);
+	memcpy(&result->headers[true], model->t_data, ROW_BYTES);
+	memcpy(&result->headers[false], model->t_data, SizeofHeapTupleHeader);
+	result->headers[false].tuple.t_infomask &= ~HEAP_HASNULL;
+	if (vtype->len < 0)
+		result->headers[false].tuple.t_infomask |= HEAP_HASVARWIDTH;
 	fcinfo->flinfo->fn_extra = result;
-	MemoryContextSwitchTo(old);
 	return result;
 }
 
@@ -269,20 +340,20 @@ get_result(FunctionCallInfo fcinfo)
 static ArrayType *
 make_array(FunctionCallInfo fcinfo, const RunSource *source)
 {
-	const RleResult *result = get_result(fcinfo);
-	TupleDesc	desc = result->desc;
-	ArrayType  *array = array_begin(desc->tdtypeid, source->count, measure_runs(source, desc), true, false, 1);
+	const RleResult *result = get_result(fcinfo, source->values->type);
+	ArrayType  *array = array_begin(result->type, source->count, measure_runs(source), false, false, 1);
 	char	   *to = array_elements(array);
-	Datum		values[3];
-	bool		isnull[3] = {false, false, false};
-	uint64		first = 0;
+	int64		first = 0;
 
 	for (uint64 i = 0; i < source->count; i++)
 	{
+		int64		length = get_length(source, i);
+
 		if (i % 65536 == 0)
 			CHECK_FOR_INTERRUPTS();
-		get_run(source, i, &first, values, isnull);
-		to += write_run(to, result->model->t_data, desc, values, isnull);
+		prefetch_runs(source, i);
+		to += write_run(to, result, source, i, first, length);
+		first += length;
 	}
 	return array;
 }

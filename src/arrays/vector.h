@@ -120,6 +120,18 @@ vector_get(const Vector *vector, uint64 row, bool *isnull)
 	return fetch_att(vector_address(vector, row), vector->type->byval, vector->type->len);
 }
 
+/* Prefetch distance in rows of an order; of the places of values that have a table of offsets twice as far. */
+#define VECTOR_AHEAD 16
+
+/* Prefetches a value, and the place of another one.  Inlined: gcc drops calls of a function that only prefetches. */
+static pg_attribute_always_inline void
+vector_prefetch(const Vector *vector, uint64 value, uint64 place)
+{
+	if (vector->offsets)
+		__builtin_prefetch(&vector->offsets[place]);
+	__builtin_prefetch(vector_address(vector, value));
+}
+
 /* Returns true if vector_put can append the value. */
 static inline bool
 vector_has_room(const Vector *vector, bool isnull)

@@ -82,20 +82,6 @@ vectorjob_order(BigMem *mem, const VectorColumn *columns, int ncolumns)
 	return q.answer;
 }
 
-/* So many rows ahead in an order values are loaded, and twice as many where they lie. */
-#define AHEAD 16
-
-/* Loads values ahead of their turn, scattered as they are in an order.  Inlined, as a call would be dropped. */
-static pg_attribute_always_inline void
-load_ahead(const Vector *values, const uint32 *order, uint64 place)
-{
-	if (order == NULL || place + 2 * AHEAD >= values->rows)
-		return;
-	if (values->offsets)
-		__builtin_prefetch(&values->offsets[order[place + 2 * AHEAD]]);
-	__builtin_prefetch(vector_address(values, order[place + AHEAD]));
-}
-
 /* Finds a column's runs by comparisons, with the rows in an order or as they arrived. */
 static gs_run *
 compare_runs(BigMem *mem, const VectorColumn *column, const uint32 *order, uint64 *nruns)
@@ -115,7 +101,8 @@ compare_runs(BigMem *mem, const VectorColumn *column, const uint32 *order, uint6
 
 		if (i % BLOCK_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
-		load_ahead(column->values, order, i);
+		if (order && i + 2 * VECTOR_AHEAD < rows)
+			vector_prefetch(column->values, order[i + VECTOR_AHEAD], order[i + 2 * VECTOR_AHEAD]);
 		if (i > 0 && vectorcompare_rows(&comparer, 0, 1, last, row) == 0)
 			runs[count - 1].length++;
 		else

@@ -44,6 +44,15 @@
 #define PLANNER_ARGUMENTS	parse, query_string, cursor_options, params
 #endif
 
+/* 18 dropped a parameter of ExecutorRun */
+#if PG_VERSION_NUM >= 180000
+#define EXECUTOR_RUN_PARAMETERS	QueryDesc *query, ScanDirection direction, uint64 count
+#define EXECUTOR_RUN_ARGUMENTS	query, direction, count
+#else
+#define EXECUTOR_RUN_PARAMETERS	QueryDesc *query, ScanDirection direction, uint64 count, bool once
+#define EXECUTOR_RUN_ARGUMENTS	query, direction, count, once
+#endif
+
 /* a node's timing and whether it is measured; 19 keeps clock ticks, in a nested struct */
 #if PG_VERSION_NUM >= 190000
 #define instrument_ms(instrument)		INSTR_TIME_GET_MILLISEC((instrument)->instr.total)
@@ -143,6 +152,17 @@ pathkey_operator(const PathKey *pathkey, Oid type)
 	return get_opfamily_member_for_cmptype(pathkey->pk_opfamily, type, type, pathkey->pk_cmptype);
 #else
 	return get_opfamily_member(pathkey->pk_opfamily, type, type, pathkey->pk_strategy);
+#endif
+}
+
+/* Returns true if a pathkey's values descend. */
+static inline bool
+pathkey_descends(const PathKey *pathkey)
+{
+#if PG_VERSION_NUM >= 180000
+	return pathkey->pk_cmptype == COMPARE_GT;
+#else
+	return pathkey->pk_strategy == BTGreaterStrategyNumber;
 #endif
 }
 
@@ -252,11 +272,13 @@ group_expressions(const Query *query)
 #define group_expressions(query) get_sortgrouplist_exprs((query)->groupClause, (query)->targetList)
 #endif
 
-/* The grouping clauses that are planned.  16 leaves out those that others determine. */
+/* The clauses of GROUP BY and DISTINCT that are planned.  16 leaves out those that others determine. */
 #if PG_VERSION_NUM >= 160000
 #define planned_group_clause(root)	((root)->processed_groupClause)
+#define planned_distinct_clause(root)	((root)->processed_distinctClause)
 #else
 #define planned_group_clause(root)	((root)->parse->groupClause)
+#define planned_distinct_clause(root)	((root)->parse->distinctClause)
 #endif
 
 /* 18 has generated columns that are not stored */

@@ -22,6 +22,7 @@ int			gpusort_verify = VERIFY_AUTO;
 bool		gpusort_explain_machine = true;
 bool		gpusort_parallel_blocks = true;
 bool		gpusort_aggregates = true;
+bool		gpusort_output = true;
 int			gpusort_parallel_windows = SHARES_AUTO;
 int			gpusort_cores = 0;
 double		gpusort_cpu_row_cost = SORT_ROW_COST;
@@ -153,6 +154,10 @@ define_sort_settings(void)
 							 "Lets gpusort plan aggregates that sort for themselves.",
 							 "Its own take the place of PostgreSQL's, with the same results.",
 							 &gpusort_aggregates, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.output",
+							 "Lets gpusort write the rows that go to the client.",
+							 "The bytes that the client gets are PostgreSQL's.",
+							 &gpusort_output, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("gpusort.parallel_windows",
 							 "Lets parallel workers compute windows, DISTINCT and groups, each a share of them.",
 							 "\"scan\" and \"exchange\" choose how rows reach their share, which \"on\" leaves to "

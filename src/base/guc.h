@@ -13,6 +13,7 @@ extern int	gpusort_verify;
 extern bool gpusort_explain_machine;
 extern bool gpusort_parallel_blocks;
 extern bool gpusort_aggregates;
+extern bool gpusort_output;
 extern int gpusort_parallel_windows;
 extern int	gpusort_cores;
 extern double gpusort_cpu_row_cost;

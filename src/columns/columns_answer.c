@@ -1,54 +1,38 @@
 /*
  * columns_answer.c: asks the service about a table, or the partitions of one, and adds what it does not hold.
  *
- * A question is about one held table; the rows of its pages that are not proved are added to it, and those of
- * partitions that are not held to the first one.  The partitions' answers are combined here, but for groups, which are
- * asked about one table alone.
+ * The rows of pages that are not proved are added to the question about their table, and those of partitions that are
+ * not held to the first question.  Answers that can be combined are asked for one partition after another, wherever
+ * their columns lie; groups, and aggregates of all values, in one question about all of them.
  */
 #include "postgres.h"
 
-#include "access/table.h"
-#include "access/heapam.h"
+#include "access/htup_details.h"
 #include "pgstat.h"
-#include "utils/lsyscache.h"
 
 #include "src/base/compat.h"
 #include "src/engine/stat.h"
+#include "columns_added.h"
 #include "columns_answer.h"
-#include "heap_pages.h"
-#include "held_tables.h"
+#include "columns_leaves.h"
 #include "lap.h"
-#include "rows.h"
 
 #define ATTEMPTS	   3	/* at questions, while the service drops the versions that they name */
 #define GROUPS_AT_ONCE 256	/* are taken over */
 
 static const char *const impossible = "the service's answer is impossible";
 
-/* A table without partitions. */
-typedef struct Leaf
-{
-	Relation	rel;
-	HeldTable  *held;			/* NULL: its rows come from the table */
-	const char *why;			/* it is not held */
-	uint32		indexes[GS_STEPS_MAX_COLUMNS];	/* of the query's columns in the held table */
-	ColumnDescription columns[GS_STEPS_MAX_COLUMNS];	/* as the relation describes them */
-} Leaf;
-
 /* A question on its way. */
 typedef struct Asking
 {
 	ColumnsQuestion *question;
 	ServiceLink *link;
-	int			nleaves;
-	Leaf	   *leaves;
-	Leaf	   *asked;			/* whose question is open */
-	/* Rows that are added to it. */
-	RowReader	reader;
-	gs_chunk   *chunk;			/* its header; NULL: no slot is at hand */
-	char	   *slot;
-	uint64		added;
-	uint64		added_unheld;	/* of these, from leaves that are not held */
+	Leaves		leaves;
+	int			answered;		/* questions */
+	/* Leaves that the open question is about: of these, those that are held. */
+	Leaf	   *first;
+	int			count;
+	AddedRows	added;			/* to it */
 	const char *why;			/* it failed */
 	EngineFailure failure;		/* of the service, if it was that */
 } Asking;
@@ -63,169 +47,92 @@ failed(Asking *asking, EngineFailure failure)
 
 /* ---------------------------------------------------------------- rows of the table */
 
-/* Takes a slot for rows.  Returns false with the reason. */
-static bool
-open_chunk(Asking *asking)
-{
-	const ColumnsQuery *query = asking->question->query;
-	gs_column_spec specs[GS_STEPS_MAX_COLUMNS] = {0};
-	EngineFailure failure = ENGINE_OK;
-	Size		bytes;
-
-	asking->slot = store_rows_buffer(asking->link, &bytes, &failure);
-	if (asking->slot == NULL)
-	{
-		asking->why = failed(asking, failure);
-		return false;
-	}
-	for (int i = 0; i < query->ncolumns; i++)
-		specs[i].type = (gs_type) query->columns[i].gs;
-	asking->chunk = palloc(gs_chunk_header_bytes((uint64) query->ncolumns));
-	if (gs_chunk_layout(asking->chunk, bytes, specs, (uint32) query->ncolumns, UINT32_MAX - UINT32_MAX % 64,
-						0) != GS_OK)
-	{
-		asking->why = "a row is too wide";
-		return false;
-	}
-	row_reader_fill(&asking->reader, asking->chunk, asking->slot);
-	return true;
-}
-
-/* Sends the slot's rows.  Returns false with the reason. */
-static bool
-close_chunk(Asking *asking)
-{
-	gs_chunk   *chunk = asking->chunk;
-	EngineFailure failure = ENGINE_OK;
-
-	for (uint32 i = 0; i < chunk->ncolumns; i++)
-		chunk->columns[i].has_nulls = asking->reader.columns[i].has_nulls;
-	memcpy(asking->slot, chunk, gs_chunk_header_bytes(chunk->ncolumns));
-	asking->added += chunk->rows;
-	pfree(chunk);
-	asking->chunk = NULL;
-	if (store_rows_send(asking->link, &failure))
-		return true;
-	asking->why = failed(asking, failure);
-	return false;
-}
-
-/* Adds a page's rows at once.  Returns false if they do not fit the slot, or are to be read one by one. */
-static bool
-take_page(Asking *asking, const HeapPageRows *rows)
-{
-	gs_chunk   *chunk = asking->chunk;
-
-	if (chunk == NULL || chunk->rows + (uint32) rows->count >= chunk->capacity ||
-		!rows_read(&asking->reader, rows->tuples, rows->count, chunk->rows))
-		return false;
-	chunk->rows += (uint32) rows->count;
-	return true;
-}
-
-/* Adds a page's rows, as a HeapRowsTaker. */
-static bool
-take_rows(const HeapPageRows *rows, void *arg)
-{
-	Asking	   *asking = arg;
-
-	if (take_page(asking, rows))
-		return true;
-	for (int i = 0; i < rows->count; i++)
-	{
-		if (asking->chunk == NULL && !open_chunk(asking))
-			return false;
-		if (!row_read(&asking->reader, rows->tuples[i], asking->chunk->rows))
-		{
-			asking->why = "a value cannot be held";
-			return false;
-		}
-		asking->chunk->rows++;
-		if (asking->chunk->rows == asking->chunk->capacity && !close_chunk(asking))
-			return false;
-	}
-	return true;
-}
-
-/* Adds the rows of a leaf's pages that are not proved.  Returns the number of pages. */
-static BlockNumber
-add_rows(Asking *asking, const Leaf *leaf, const PageProof *proof)
-{
-	BlockNumber pages;
-
-	row_reader_init(&asking->reader, leaf->rel, leaf->columns, asking->question->query->ncolumns);
-	pages = heap_unproved_rows(leaf->rel, asking->question->snapshot, proof, leaf->held ? &leaf->held->map : NULL,
-							   take_rows, asking);
-	if (asking->why == NULL && asking->chunk != NULL)
-		(void) close_chunk(asking);
-	return pages;
-}
-
-/* Counts a scan of a relation for pg_stat_all_tables, as PostgreSQL's plan would have. */
+/* Adds the rows of a leaf's pages that are not proved. */
 static void
-count_scan(Relation rel, uint64 rows)
+add_rows(Asking *asking, Leaf *leaf)
 {
-	pgstat_count_heap_scan(rel);
-	count_heap_tuples(rel, (PgStat_Counter) rows);
+	uint64		before = asking->added.count;
+
+	leaf->table_pages = added_rows_send(&asking->added, leaf->rel, leaf->columns, &leaf->proof,
+										leaf->held ? &leaf->held->map : NULL);
+	leaf->added = asking->added.count - before;
+	asking->why = asking->added.why;
+	asking->failure = asking->added.failure;
 }
 
-/* Adds all rows of the leaves that are not held. */
-static BlockNumber
-add_unheld(Asking *asking)
+/* Proves nothing of a leaf that is not held. */
+static void
+prove_nothing(Leaf *leaf)
 {
-	BlockNumber pages = 0;
-	uint64		before = asking->added;
-
-	for (int i = 0; i < asking->nleaves && asking->why == NULL; i++)
-	{
-		Leaf	   *leaf = &asking->leaves[i];
-		PageProof	nothing = {0};
-		uint64		added = asking->added;
-
-		if (leaf->held != NULL)
-			continue;
-		nothing.nblocks = RelationGetNumberOfBlocks(leaf->rel);
-		nothing.proved = palloc0(((Size) nothing.nblocks / 64 + 1) * sizeof(uint64));
-		pages += add_rows(asking, leaf, &nothing);
-		count_scan(leaf->rel, asking->added - added);
-		pfree(nothing.proved);
-	}
-	asking->added_unheld = asking->added - before;
-	return pages;
+	memset(&leaf->proof, 0, sizeof(leaf->proof));
+	leaf->proof.nblocks = RelationGetNumberOfBlocks(leaf->rel);
+	leaf->proof.proved = palloc0(((Size) leaf->proof.nblocks / 64 + 1) * sizeof(uint64));
 }
 
-/* ---------------------------------------------------------------- one table */
-
-/* Returns true if this leaf's question takes the rows of those that are not held. */
+/* Returns true if the open question counts a leaf's rows. */
 static bool
-is_first_held(const Asking *asking, const Leaf *leaf)
+is_read(const Asking *asking, const Leaf *leaf)
 {
-	for (const Leaf *other = asking->leaves; other < leaf; other++)
-		if (other->held != NULL)
-			return false;
-	return true;
+	return leaf->held == NULL ? asking->answered == 0 :
+		leaf >= asking->first && leaf < asking->first + asking->count;
 }
 
-/* Adds the answer about a leaf to those before. */
+/* Adds the rows of all pages that are not proved. */
+static void
+add_all_rows(Asking *asking)
+{
+	for (int i = 0; i < asking->leaves.count && asking->why == NULL; i++)
+	{
+		Leaf	   *leaf = &asking->leaves.list[i];
+
+		if (!is_read(asking, leaf))
+			continue;
+		if (leaf->held == NULL)
+			prove_nothing(leaf);
+		add_rows(asking, leaf);
+	}
+}
+
+/* ---------------------------------------------------------------- a question */
+
+/*
+ * Counts scans for pg_stat_all_tables, as PostgreSQL's plan would have.  Which rows of several tables' pages are whose
+ * is not known: they are divided by pages.
+ */
+static void
+count_scans(const Asking *asking, const StoreAnswer *answer)
+{
+	for (int i = 0; i < asking->leaves.count; i++)
+	{
+		const Leaf *leaf = &asking->leaves.list[i];
+		double		share = answer->pages > 0 ? (double) leaf->proof.pages / (double) answer->pages : 0;
+
+		if (!is_read(asking, leaf))
+			continue;
+		pgstat_count_heap_scan(leaf->rel);
+		count_heap_tuples(leaf->rel, (PgStat_Counter) ((double) answer->rows * share + (double) leaf->added));
+	}
+}
+
+/* Adds an answer to those before. */
 static const char *
-add_answer(Asking *asking, const Leaf *leaf, const gs_reduced *reduced)
+add_answer(const Asking *asking, const gs_reduced *reduced)
 {
 	ColumnsQuestion *question = asking->question;
 
-	if (is_first_held(asking, leaf))
+	if (asking->answered == 0)
 		memcpy(question->reduced, reduced, gs_steps_result_bytes(question->steps.steps));
 	else if (gs_reduced_combine(question->steps.steps, question->reduced, reduced) != GS_OK)
 		return "the sum of partitions overflows";
 	return NULL;
 }
 
-/* Takes all groups of an answer. */
+/* Takes all groups of an answer, or rows. */
 static const char *
 take_groups(Asking *asking, StoreGroups *groups)
 {
 	ColumnsQuestion *question = asking->question;
-	Size		members = gs_steps_result_bytes(question->steps.steps) / sizeof(gs_reduced);
-	gs_reduced *some = palloc_array(gs_reduced, GROUPS_AT_ONCE * members);
+	void	   *some = palloc(GROUPS_AT_ONCE * gs_steps_result_bytes(question->steps.steps));
 	EngineFailure failure = ENGINE_OK;
 	const char *why = NULL;
 	uint64		n;
@@ -234,13 +141,17 @@ take_groups(Asking *asking, StoreGroups *groups)
 	{
 		CHECK_FOR_INTERRUPTS();
 		question->groups += n;
-		if (question->query->nkeys > 0)
+		if (question->places != NULL)
+			why = row_places_take(question->places, some, n);
+		else if (question->query->nkeys > 0)
 			why = question->take(question->arg, some, n);
 		else
-			why = add_answer(asking, asking->asked, some);
+			why = add_answer(asking, some);
 	}
 	pfree(some);
-	return why != NULL || failure == ENGINE_OK ? why : failed(asking, failure);
+	if (why == NULL && failure != ENGINE_OK)
+		why = failed(asking, failure);
+	return why == NULL && question->places != NULL ? row_places_end(question->places) : why;
 }
 
 /* Returns why the service did not answer. */
@@ -248,13 +159,25 @@ static const char *
 failure_of(Asking *asking, bool stale, bool overflow, bool too_many, EngineFailure failure)
 {
 	if (too_many)
-		return "its groups are too many, or their keys too wide";
+		return "its groups or rows are too many, their keys too wide, or its partitions lie apart";
 	return stale ? "the version was gone" : overflow ? "a value overflows" : failed(asking, failure);
 }
 
-/* Fetches the answer to the question about a leaf. */
+/* Returns the number of proved pages that the open question is about. */
+static uint64
+proved_pages(const Asking *asking)
+{
+	uint64		pages = 0;
+
+	for (int i = 0; i < asking->count; i++)
+		if (asking->first[i].held != NULL)
+			pages += asking->first[i].proof.pages;
+	return pages;
+}
+
+/* Fetches the answer to the open question. */
 static const char *
-fetch(Asking *asking, const StoreQuestion *about, const PageProof *proof, bool *stale)
+fetch(Asking *asking, const StoreQuestion *about, bool *stale)
 {
 	ColumnsQuestion *question = asking->question;
 	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];
@@ -266,192 +189,134 @@ fetch(Asking *asking, const StoreQuestion *about, const PageProof *proof, bool *
 	bool		reduces = gs_steps_reduces(about->steps);
 
 	if (!(reduces ?
-		  store_answer(asking->link, asking->added, reduced, gs_steps_result_bytes(about->steps), &answer, stale,
+		  store_answer(asking->link, asking->added.count, reduced, gs_steps_result_bytes(about->steps), &answer, stale,
 					   &overflow, &failure) :
-		  store_answer_groups(asking->link, about, asking->added, &answer, &groups, stale, &overflow, &too_many,
+		  store_answer_groups(asking->link, about, asking->added.count, &answer, &groups, stale, &overflow, &too_many,
 							  &failure)))
 		return failure_of(asking, *stale, overflow, too_many, failure);
-	if (answer.pages != proof->pages || answer.rows > (uint64) proof->pages * MaxHeapTuplesPerPage)
+	if (answer.pages != proved_pages(asking) || answer.rows > answer.pages * MaxHeapTuplesPerPage)
 		return impossible;
-	question->rows += answer.rows + asking->added;
-	count_scan(asking->asked->rel, answer.rows + asking->added - asking->added_unheld);
-	return reduces ? add_answer(asking, asking->asked, reduced) : take_groups(asking, &groups);
+	question->rows += answer.rows + asking->added.count;
+	count_scans(asking, &answer);
+	return reduces ? add_answer(asking, reduced) : take_groups(asking, &groups);
 }
 
-/* Adds what it took to answer about a leaf. */
+/* Adds what it took to answer the open question.  The keeper is hurried if another load would prove more pages. */
 static void
-add_figures(ColumnsFigures *figures, const PageProof *proof, BlockNumber table_pages)
+add_figures(const Asking *asking)
 {
-	figures->pages += proof->pages;
-	figures->young += proof->young;
-	figures->table_pages += table_pages;
-	figures->undecided += Min(proof->undecided, table_pages);
+	ColumnsFigures *figures = asking->question->figures;
+
+	for (int i = 0; i < asking->leaves.count; i++)
+	{
+		const Leaf *leaf = &asking->leaves.list[i];
+
+		if (!is_read(asking, leaf))
+			continue;
+		figures->pages += leaf->proof.pages;
+		figures->young += leaf->proof.young;
+		figures->table_pages += leaf->table_pages;
+		figures->undecided += Min(leaf->proof.undecided, leaf->table_pages);
+		if (leaf->table_pages > leaf->proof.undecided)
+			columns_hurry();
+	}
 }
 
-/* Asks about a leaf, whose pages are proved.  *stale: the version is gone. */
+/* Returns the question about the leaves that are held, one of which is the first in a chain; NULL: none is. */
+static const StoreQuestion *
+make_question(Asking *asking)
+{
+	const StoreQuestion *further = NULL;
+
+	for (int i = asking->count - 1; i >= 0; i--)
+	{
+		Leaf	   *leaf = &asking->first[i];
+
+		if (leaf->held == NULL)
+			continue;
+		leaf->about = (StoreQuestion) {
+			.table = leaf->held->table, .version = leaf->proof.version, .mask = leaf->proof.proved,
+			.nblocks = leaf->proof.nblocks, .columns = leaf->indexes,
+			.ncolumns = (uint32) asking->question->query->ncolumns, .steps = asking->question->steps.steps,
+			.further = further
+		};
+		further = &leaf->about;
+	}
+	return further;
+}
+
+/* Asks about leaves whose pages are proved.  *stale: a version is gone. */
 static const char *
-ask(Asking *asking, Leaf *leaf, PageProof *proof, bool *stale)
+ask(Asking *asking, bool *stale)
 {
 	ColumnsQuestion *question = asking->question;
 	ColumnsFigures *figures = question->figures;
-	StoreQuestion about = {.table = leaf->held->table, .version = proof->version, .mask = proof->proved,
-		.nblocks = proof->nblocks, .columns = leaf->indexes, .ncolumns = (uint32) question->query->ncolumns,
-	.steps = question->steps.steps};
+	const StoreQuestion *about = make_question(asking);
 	EngineFailure failure = ENGINE_OK;
-	BlockNumber table_pages;
 	instr_time	since;
 	const char *why;
 
 	INSTR_TIME_SET_CURRENT(since);
-	asking->asked = leaf;
-	asking->added = asking->added_unheld = 0;
-	if (!store_ask(asking->link, &about, &failure))
+	asking->added = (AddedRows) {.link = asking->link, .query = question->query, .snapshot = question->snapshot,
+	.places = question->places};
+	if (question->places != NULL)
+		row_places_begin(question->places, &asking->first->proof);
+	if (!store_ask(asking->link, about, &failure))
 		return failed(asking, failure);
-	table_pages = add_rows(asking, leaf, proof);
-	if (asking->why == NULL && is_first_held(asking, leaf))
-		table_pages += add_unheld(asking);
+	add_all_rows(asking);
 	if (asking->why != NULL)
 		return asking->why;
 	figures->heap_ms += lap_ms(&since);
-	why = fetch(asking, &about, proof, stale);
+	why = fetch(asking, about, stale);
 	if (why != NULL)
 		return why;
 	figures->engine_ms += lap_ms(&since);
-	add_figures(figures, proof, table_pages);
-	/* undecided pages would be the same after another load */
-	if (table_pages > proof->undecided)
-		columns_hurry();
+	add_figures(asking);
+	asking->answered++;
 	return NULL;
 }
 
-/* Proves a leaf's pages and asks, again if the service moves on. */
+/* Proves the pages of the leaves that are held.  Returns false with the reason. */
+static bool
+prove(const Asking *asking, const char **why)
+{
+	instr_time	since;
+
+	INSTR_TIME_SET_CURRENT(since);
+	for (int i = 0; i < asking->count; i++)
+	{
+		Leaf	   *leaf = &asking->first[i];
+
+		if (leaf->held != NULL &&
+			!held_pages(asking->link, leaf->held, leaf->rel, asking->question->snapshot, &leaf->proof, why))
+			return false;
+	}
+	asking->question->figures->prove_ms += lap_ms(&since);
+	return true;
+}
+
+/* Proves leaves and asks about them, again if the service moves on. */
 static const char *
-answer_leaf(Asking *asking, Leaf *leaf)
+answer_leaves(Asking *asking, Leaf *first, int count)
 {
 	const char *why = NULL;
 
+	asking->first = first;
+	asking->count = count;
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++)
 	{
-		PageProof	proof;
 		bool		stale = false;
-		instr_time	since;
 
-		INSTR_TIME_SET_CURRENT(since);
-		if (!held_pages(asking->link, leaf->held, leaf->rel, asking->question->snapshot, &proof, &why))
+		if (!prove(asking, &why))
 			return why;
-		asking->question->figures->prove_ms += lap_ms(&since);
-		why = ask(asking, leaf, &proof, &stale);
-		pfree(proof.proved);
+		why = ask(asking, &stale);
 		if (!stale)
 			return why;
 	}
 	return why;
 }
 
-/* ---------------------------------------------------------------- what is held */
-
-/* Returns a leaf's number of a column of the table. */
-static AttrNumber
-number_in(const Asking *asking, const Leaf *leaf, AttrNumber number)
-{
-	if (leaf->rel == asking->question->table)
-		return number;
-	return get_attnum(RelationGetRelid(leaf->rel),
-					  NameStr(TupleDescAttr(RelationGetDescr(asking->question->table), number - 1)->attname));
-}
-
-/* Describes a leaf's columns.  Returns NULL, or why the query's are others. */
-static const char *
-describe_columns(const Asking *asking, Leaf *leaf)
-{
-	const ColumnsQuery *query = asking->question->query;
-
-	for (int i = 0; i < query->ncolumns; i++)
-	{
-		AttrNumber	number = number_in(asking, leaf, query->columns[i].number);
-
-		if (column_describe(leaf->rel, number, false, &leaf->columns[i]) != NULL ||
-			leaf->columns[i].type != query->columns[i].type || leaf->columns[i].gs != query->columns[i].gs ||
-			column_scale(&leaf->columns[i]) != column_scale(&query->columns[i]))
-			return "a partition's column is another one";
-	}
-	return NULL;
-}
-
-/* Finds the query's columns in a leaf's held table.  Without one, its rows come from the table. */
-static void
-find_columns(const Asking *asking, Leaf *leaf)
-{
-	for (int i = 0; leaf->held != NULL && i < asking->question->query->ncolumns; i++)
-	{
-		int			index = held_column(leaf->held, leaf->rel, leaf->columns[i].number);
-
-		leaf->indexes[i] = (uint32) index;
-		if (index >= 0)
-			continue;
-		leaf->why = "a column is not held";
-		leaf->held = NULL;
-	}
-}
-
-/*
- * Chooses a column for a query that needs none, since the service counts rows of columns: the narrowest one that the
- * leaf's table holds.
- */
-static void
-choose_column(const Asking *asking, const Leaf *leaf)
-{
-	ColumnsQuery *query = asking->question->query;
-	const PageMapHeader *header = leaf->held->map.header;
-	const ColumnDescription *best = NULL;
-
-	for (uint32 i = 0; i < header->ncolumns; i++)
-		if (held_column(leaf->held, leaf->rel, header->columns[i].number) >= 0 &&
-			(best == NULL || gs_type_width((gs_type) header->columns[i].gs) < gs_type_width((gs_type) best->gs)))
-			best = &header->columns[i];
-	if (best == NULL)
-		return;
-	query->columns[0] = *best;
-	query->ncolumns = 1;
-	if (leaf->rel != asking->question->table)
-		query->columns[0].number = get_attnum(RelationGetRelid(asking->question->table),
-											  NameStr(TupleDescAttr(RelationGetDescr(leaf->rel),
-																	best->number - 1)->attname));
-}
-
-/* Finds out which leaves are held.  Returns NULL, or why columns cannot answer. */
-static const char *
-find_held(Asking *asking)
-{
-	const ColumnsQuery *query = asking->question->query;
-	const char *why = NULL;
-	int			nheld = 0;
-
-	for (int i = 0; i < asking->nleaves; i++)
-	{
-		Leaf	   *leaf = &asking->leaves[i];
-
-		leaf->why = proof_refused_relation(leaf->rel);
-		if (leaf->why == NULL)
-			leaf->held = held_table(asking->link, leaf->rel, &leaf->why);
-		if (leaf->held != NULL && query->ncolumns == 0)
-			choose_column(asking, leaf);
-	}
-	if (query->ncolumns == 0)
-		return asking->leaves[0].why != NULL ? asking->leaves[0].why : "a column is not held";
-	for (int i = 0; i < asking->nleaves; i++)
-	{
-		Leaf	   *leaf = &asking->leaves[i];
-
-		if (why == NULL)
-			why = describe_columns(asking, leaf);
-		if (why != NULL)
-			return why;
-		find_columns(asking, leaf);
-		nheld += leaf->held != NULL;
-	}
-	return nheld > 0 ? NULL : asking->leaves[0].why;
-}
+/* ---------------------------------------------------------------- the query's answer */
 
 /* Finds out for EXPLAIN where the columns lie. */
 static void
@@ -462,9 +327,9 @@ find_engine(Asking *asking)
 	EngineFailure failure;
 
 	strlcpy(figures->device, engine_kind_text(ENGINE_CPU), sizeof(figures->device));
-	for (int i = 0; i < asking->nleaves; i++)
-		if (asking->leaves[i].held != NULL &&
-			store_info(asking->link, RelationGetRelid(asking->leaves[i].rel), &info, &failure) && info.device >= 0)
+	for (int i = 0; i < asking->leaves.count; i++)
+		if (asking->leaves.list[i].held != NULL &&
+			store_info(asking->link, RelationGetRelid(asking->leaves.list[i].rel), &info, &failure) && info.device >= 0)
 			strlcpy(figures->device, info.name, sizeof(figures->device));
 }
 
@@ -473,63 +338,44 @@ static const char *
 answer_over(Asking *asking)
 {
 	ColumnsQuestion *question = asking->question;
-	const char *why = find_held(asking);
+	Leaves	   *leaves = &asking->leaves;
+	const char *why = leaves_find_held(leaves, asking->link, question->query);
 
 	if (why == NULL)
 		why = columns_steps(question->query, &question->values, &question->steps);
 	question->rows = question->groups = 0;
-	for (int i = 0; i < asking->nleaves && why == NULL; i++)
-		if (asking->leaves[i].held != NULL)
-			why = answer_leaf(asking, &asking->leaves[i]);
+	if (why == NULL && !gs_steps_reduces(question->steps.steps))
+		why = answer_leaves(asking, leaves->list, leaves->count);
+	else
+		for (int i = 0; i < leaves->count && why == NULL; i++)
+			if (leaves->list[i].held != NULL)
+				why = answer_leaves(asking, &leaves->list[i], 1);
 	if (why == NULL && question->explained)
 		find_engine(asking);
 	return why;
 }
 
-/* Tells the service that a table's columns were not used. */
-static void
-note(const Asking *asking, const char *why)
+/* Returns the number of the first table that is held; 0: none is. */
+static uint64
+first_held(const Leaves *leaves)
 {
-	for (int i = 0; i < asking->nleaves; i++)
-		if (asking->leaves[i].held != NULL)
-		{
-			store_note(asking->link, asking->leaves[i].held->table, why);
-			return;
-		}
+	for (int i = 0; i < leaves->count; i++)
+		if (leaves->list[i].held != NULL)
+			return leaves->list[i].held->table;
+	return 0;
 }
 
-/* ---------------------------------------------------------------- the question */
-
-/* Opens the leaves.  Returns NULL, or why one of them cannot be read. */
-static const char *
-open_leaves(Asking *asking)
-{
-	const ColumnsQuestion *question = asking->question;
-	ListCell   *lc;
-
-	asking->leaves = palloc0_array(Leaf, list_length(question->leaves) + 1);
-	if (question->leaves == NIL)
-		asking->leaves[asking->nleaves++].rel = question->table;
-	foreach(lc, question->leaves)
-	{
-		Relation	rel = try_table_open(lfirst_oid(lc), AccessShareLock);
-
-		if (rel == NULL)
-			return "a partition is gone";
-		asking->leaves[asking->nleaves++].rel = rel;
-		if (rel->rd_tableam != GetHeapamTableAmRoutine())
-			return "its access method is not heap";
-	}
-	return asking->nleaves > 0 ? NULL : "no partition is left";
-}
-
-/* Closes the leaves.  Their locks stay. */
+/* Tells the service that a table's columns were not used, over a link on which no question is open. */
 static void
-close_leaves(const Asking *asking)
+note(uint64 table, const char *why)
 {
-	for (int i = 0; i < asking->nleaves; i++)
-		if (asking->leaves[i].rel != asking->question->table)
-			table_close(asking->leaves[i].rel, NoLock);
+	EngineFailure failure;
+	ServiceLink *link = table != 0 ? store_open(&failure) : NULL;
+
+	if (link == NULL)
+		return;
+	store_note(link, table, why);
+	store_park(link);
 }
 
 /* Returns NULL, or why this transaction cannot be answered from columns. */
@@ -539,11 +385,11 @@ transaction_refused(const Asking *asking)
 	const char *why = NULL;
 
 	/* a leaf that is refused by itself is read in the table */
-	for (int i = 0; i < asking->nleaves; i++)
+	for (int i = 0; i < asking->leaves.count; i++)
 	{
-		const Leaf *leaf = &asking->leaves[i];
+		const Leaf *leaf = &asking->leaves.list[i];
 
-		if (asking->nleaves > 1 && proof_refused_relation(leaf->rel) != NULL)
+		if (asking->leaves.count > 1 && proof_refused_relation(leaf->rel) != NULL)
 			continue;
 		why = proof_refused(leaf->rel, asking->question->snapshot);
 		if (why != NULL)
@@ -571,8 +417,6 @@ answer(Asking *asking)
 	PG_TRY();
 	{
 		why = answer_over(asking);
-		if (why != NULL)
-			note(asking, why);
 	}
 	PG_CATCH();
 	{
@@ -581,6 +425,8 @@ answer(Asking *asking)
 	}
 	PG_END_TRY();
 	store_park(link);
+	if (why != NULL)
+		note(first_held(&asking->leaves), why);
 	return why;
 }
 
@@ -588,12 +434,12 @@ const char *
 columns_answer(ColumnsQuestion *question)
 {
 	Asking		asking = {.question = question};
-	const char *why = open_leaves(&asking);
+	const char *why = leaves_open(&asking.leaves, question->table, question->leaves);
 
 	if (why == NULL)
 		why = answer(&asking);
 	if (asking.failure != ENGINE_OK)
 		stat_count_left(JOB_COLUMNS, asking.failure);
-	close_leaves(&asking);
+	leaves_close(&asking.leaves);
 	return why;
 }

@@ -8,6 +8,7 @@
 #include "utils/snapshot.h"
 
 #include "columns_steps.h"
+#include "row_places.h"
 #include "store.h"
 
 /* Where answers came from, and how long that took. */
@@ -36,11 +37,12 @@ typedef struct ColumnsQuestion
 	/* With keys: takes groups as they come, each keys, then aggregates.  Returns NULL, or why they are impossible. */
 	const char *(*take) (void *arg, const gs_reduced *groups, uint64 n);
 	void	   *arg;
+	RowPlaces  *places;			/* of rows: where they go; else NULL */
 	/* The answer. */
 	ColumnsSteps steps;
 	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];	/* without keys */
 	uint64		rows;			/* that were looked at */
-	uint64		groups;
+	uint64		groups;			/* or rows */
 } ColumnsQuestion;
 
 /* Answers.  Returns NULL, or why columns cannot. */

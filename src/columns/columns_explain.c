@@ -57,6 +57,29 @@ explain_top(GpuColumnsState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyInteger("Top", NULL, wanted, es);
 }
 
+/* Prints the order of rows. */
+static void
+explain_order(GpuColumnsState *node, List *ancestors, ExplainState *es)
+{
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, node->css.ss.ps.plan, ancestors);
+	bool		prefix = explain_rtable_size(es) > 1 || es->verbose;
+	List	   *texts = NIL;
+	ListCell   *lc;
+
+	foreach(lc, node->parts.sorted)
+	{
+		bool		descending = list_nth_int(node->parts.orders, 3 * foreach_current_index(lc) + 1) != 0;
+		bool		nulls_first = list_nth_int(node->parts.orders, 3 * foreach_current_index(lc) + 2) != 0;
+
+		texts = lappend(texts, psprintf("%s%s%s", deparse_expression(lfirst(lc), context, prefix, false),
+										descending ? " DESC" : "",
+										nulls_first == descending ? "" : nulls_first ? " NULLS FIRST" :
+										" NULLS LAST"));
+	}
+	if (texts != NIL)
+		ExplainPropertyList("Order", texts, es);
+}
+
 /* Prints where pages came from, on average per scan, in a text as one line. */
 static void
 explain_pages(const GpuColumnsState *node, ExplainState *es)
@@ -115,12 +138,15 @@ columns_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	explain_expressions(node, "Group Key", node->parts.keys, false, ancestors, es);
 	explain_expressions(node, "Group Filter", node->parts.having, true, ancestors, es);
 	explain_top(node, ancestors, es);
+	explain_order(node, ancestors, es);
 	if (!es->analyze)
 		return;
 	if (node->scans > 0)
 	{
 		explain_pages(node, es);
 		ExplainPropertyText("Engine", node->figures.device, es);
+		if (node->parts.rows)
+			ExplainPropertyInteger("Rows", NULL, (int64) (node->ngroups / node->scans), es);
 		if (node->parts.keys != NIL)
 			ExplainPropertyInteger("Groups", NULL, (int64) (node->ngroups / node->scans), es);
 		if (gpusort_explain_machine)

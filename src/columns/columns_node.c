@@ -10,6 +10,7 @@
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/value.h"
 #include "optimizer/optimizer.h"
 
@@ -62,9 +63,8 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	node->some = AllocSetContextCreate(estate->es_query_cxt, "gpusort groups", ALLOCSET_SMALL_SIZES);
 }
 
-/* Translates the query, once. */
-static const char *
-translate(GpuColumnsState *node)
+const char *
+columns_translate(GpuColumnsState *node)
 {
 	MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
 	const char *why = NULL;
@@ -79,9 +79,8 @@ translate(GpuColumnsState *node)
 	return why;
 }
 
-/* Evaluates the query's values for this scan. */
-static QueryValues
-evaluate(GpuColumnsState *node)
+QueryValues
+columns_evaluate(GpuColumnsState *node)
 {
 	int			count = list_length(node->values);
 	QueryValues result = {palloc_array(Datum, count + 1), palloc_array(bool, count + 1)};
@@ -175,7 +174,7 @@ answer_from_columns(GpuColumnsState *node)
 {
 	ColumnsQuestion *question = palloc0(sizeof(ColumnsQuestion));
 	ColumnsFigures figures = node->figures;
-	const char *why = translate(node);
+	const char *why = columns_translate(node);
 
 	if (why != NULL)
 		return why;
@@ -186,7 +185,7 @@ answer_from_columns(GpuColumnsState *node)
 	question->leaves = node->leaves;
 	question->snapshot = node->css.ss.ps.state->es_snapshot;
 	question->query = node->query;
-	question->values = evaluate(node);
+	question->values = columns_evaluate(node);
 	question->explained = node->css.ss.ps.instrument != NULL;
 	question->figures = &figures;
 	question->take = take_groups;
@@ -202,9 +201,19 @@ answer_from_columns(GpuColumnsState *node)
 	return NULL;
 }
 
-/* Answers from columns.  Returns false if the child has to do it. */
+/* Walker: has scans below, which are PostgreSQL's plan, not ask for their rows. */
 static bool
-try_columns(GpuColumnsState *node)
+leave_scans(PlanState *state, void *why)
+{
+	const OurNode *kind = our_node(state->plan);
+
+	if (kind != NULL && kind->scan == &columns_scan_methods && kind->variant != NULL)
+		((GpuColumnsState *) state)->why = why;
+	return planstate_tree_walker(state, leave_scans, why);
+}
+
+bool
+columns_try(GpuColumnsState *node, const char *(*answer) (GpuColumnsState *node))
 {
 	MemoryContext old;
 	const char *why = not_tried(node);
@@ -214,7 +223,7 @@ try_columns(GpuColumnsState *node)
 		MemoryContextReset(node->context);
 		ResetExprContext(node->css.ss.ps.ps_ExprContext);
 		old = MemoryContextSwitchTo(node->context);
-		why = answer_from_columns(node);
+		why = answer(node);
 		MemoryContextSwitchTo(old);
 		if (why != NULL && gpusort_columns == COLUMNS_FORCE)
 			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -225,7 +234,7 @@ try_columns(GpuColumnsState *node)
 		return true;
 	/* reasons may lie in the context of an answer */
 	node->why = MemoryContextStrdup(node->css.ss.ps.state->es_query_cxt, why);
-	close_store(node);
+	(void) leave_scans(node->child, unconstify(char *, node->why));
 	return false;
 }
 
@@ -240,7 +249,9 @@ begin_scan(GpuColumnsState *node)
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, true, sizeof(bool) * (Size) slot->tts_tupleDescriptor->natts);
 	close_store(node);
-	node->answered = node->why == NULL && try_columns(node);
+	node->answered = node->why == NULL && columns_try(node, answer_from_columns);
+	if (!node->answered)
+		close_store(node);
 	node->begun = true;
 }
 

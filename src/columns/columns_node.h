@@ -1,5 +1,6 @@
 /*
- * columns_node.h: Custom Scan (GpuColumns), which answers aggregates and groups from resident columns.
+ * columns_node.h: Custom Scan (GpuColumns), which answers aggregates and groups from resident columns.  Its variant for
+ * rows is in columns_rows_node.h.
  */
 #ifndef GPUSORT_COLUMNS_NODE_H
 #define GPUSORT_COLUMNS_NODE_H
@@ -35,7 +36,7 @@ typedef enum ColumnsCounts
 typedef struct GpuColumnsState
 {
 	CustomScanState css;
-	PlanState  *child;			/* PostgreSQL's aggregate over the table */
+	PlanState  *child;			/* PostgreSQL's aggregate over the table, or scan */
 	ColumnsParts parts;
 	List	   *leaves;			/* OIDs, or NIL */
 	ColumnsQuery *query;		/* NULL until the first answer */
@@ -51,11 +52,25 @@ typedef struct GpuColumnsState
 	const char *why;			/* the child runs; NULL: it does not */
 	ColumnsFigures figures;		/* of all scans */
 	uint64		scans;			/* answered from columns, */
-	uint64		ngroups;		/* with groups in all */
+	uint64		ngroups;		/* with groups, or rows, in all */
 } GpuColumnsState;
 
 extern const CustomScanMethods columns_scan_methods;
 extern const OurNode columns_node;
+
+/* What nodes that ask about groups and about rows have in common. */
+
+/* Translates the query, once.  Returns NULL, or why that is impossible. */
+extern const char *columns_translate(GpuColumnsState *node);
+
+/* Evaluates the query's values for this scan. */
+extern QueryValues columns_evaluate(GpuColumnsState *node);
+
+/*
+ * Answers from columns, by a function that returns NULL, or why that is impossible; its memory stays until the next
+ * time.  Returns false if the child has to do it.
+ */
+extern bool columns_try(GpuColumnsState *node, const char *(*answer) (GpuColumnsState *node));
 
 /* EXPLAIN (columns_explain.c). */
 struct ExplainState;

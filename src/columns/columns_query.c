@@ -459,6 +459,30 @@ add_limit(ColumnsQuery *query, const ColumnsParts *parts)
 	return NULL;
 }
 
+/* Adds the order of rows. */
+static const char *
+add_row_orders(ColumnsQuery *query, const ColumnsParts *parts)
+{
+	ListCell   *lc;
+
+	if (list_length(parts->sorted) > (int) GS_STEPS_MAX_KEYS)
+		return "its order has too many parts";
+	foreach(lc, parts->sorted)
+	{
+		int			at = 3 * foreach_current_index(lc);
+		QueryOrder *order = &query->orders[query->norders++];
+		const char *why = terms_column(query, lfirst_node(Var, lc), &order->member);
+
+		if (why != NULL)
+			return why;
+		order->descending = list_nth_int(parts->orders, at + 1) != 0;
+		order->nulls_first = list_nth_int(parts->orders, at + 2) != 0;
+		if (!is_ordered(query, order->member))
+			return "its order is not one of columns";
+	}
+	return NULL;
+}
+
 const char *
 columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 {
@@ -468,6 +492,7 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 
 	memset(query, 0, sizeof(*query));
 	query->limit = query->offset = -1;
+	query->rows = parts->rows;
 	query->answers = palloc0_array(QueryAnswer, list_length(parts->aggregates) + 1);
 	why = terms_add(query, parts->conditions, false, &query->where);
 	if (why == NULL)
@@ -481,5 +506,7 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 		why = terms_add(query, parts->having, true, &query->having);
 	if (why == NULL && parts->limits != NIL)
 		why = add_limit(query, parts);
+	if (why == NULL)
+		why = add_row_orders(query, parts);
 	return why;
 }

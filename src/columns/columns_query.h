@@ -18,7 +18,9 @@ typedef struct ColumnsParts
 	List	   *conditions;		/* ANDed, as are those of having */
 	List	   *having;			/* of groups */
 	List	   *limits;			/* LIMIT and, if there is one, OFFSET; NIL: all groups are wanted */
-	List	   *orders;			/* of limits, three integers each: QueryOrders of keys and aggregates */
+	List	   *orders;			/* of limits, three integers each: QueryOrders of keys and aggregates, or of sorted */
+	bool		rows;			/* rows are wanted that pass the conditions, not groups: */
+	List	   *sorted;			/* Vars that they are ordered by */
 } ColumnsParts;
 
 /* Returns what an aggregate does. */

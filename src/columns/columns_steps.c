@@ -527,11 +527,43 @@ put_top(StepsWriter *writer, const ColumnsQuery *query, const ColumnsSteps *step
 	return NULL;
 }
 
+/* Writes ROWS. */
+static void
+put_rows(StepsWriter *writer, const ColumnsQuery *query)
+{
+	uint32		offset = steps_begin(writer, GS_STEP_ROWS,
+									 sizeof(gs_rows_step) + sizeof(gs_row_order) * (Size) query->norders);
+	gs_rows_step *rows = (gs_rows_step *) (writer->data + offset);
+
+	if (writer->full)
+		return;
+	rows->norders = (uint32) query->norders;
+	rows->offset = query->first_row;
+	rows->limit = query->most_rows;
+	for (int i = 0; i < query->norders; i++)
+		rows->orders[i] = (gs_row_order) {(uint32) query->orders[i].member, query->orders[i].descending,
+		query->orders[i].nulls_first, 0};
+	steps_end(writer, offset);
+}
+
+/* Writes GROUP and what follows it. */
+static const char *
+put_groups(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps)
+{
+	uint64		limit = wanted_groups(query, values);
+	const char *why = put_group(writer, query, values, steps);
+
+	if (why == NULL && query->having.count > 0)
+		why = put_having(writer, query, values, steps);
+	if (why == NULL && limit > 0)
+		why = put_top(writer, query, steps, limit);
+	return why;
+}
+
 /* Writes all steps. */
 static const char *
 put_steps(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps)
 {
-	uint64		limit = wanted_groups(query, values);
 	Filter		filter;
 	const char *why = columns_filter(&query->where, query->columns, query->ncolumns, values, &filter);
 
@@ -540,12 +572,10 @@ put_steps(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *val
 	put_header(writer, query);
 	if (filter.nterms > 0)
 		put_filter(writer, GS_STEP_FILTER, &filter);
-	why = put_group(writer, query, values, steps);
-	if (why == NULL && query->having.count > 0)
-		why = put_having(writer, query, values, steps);
-	if (why == NULL && limit > 0)
-		why = put_top(writer, query, steps, limit);
-	return why;
+	if (!query->rows)
+		return put_groups(writer, query, values, steps);
+	put_rows(writer, query);
+	return NULL;
 }
 
 const char *

@@ -1,7 +1,8 @@
 /*
  * plan_columns.c: offers answers from resident columns to the planner.
  *
- * What is offered are the aggregates of a query over one table, or over the partitions of one that pruning has left.
+ * What is offered are the aggregates, groups or different rows of one table, or of the partitions of one that pruning
+ * has left.
  * The path has PostgreSQL's own aggregate as its child, with keys and the aggregates' values as its columns: it runs
  * when columns cannot answer after all.  Costs alone decide.
  */
@@ -33,6 +34,7 @@ typedef struct Offer
 	PlannerInfo *root;
 	RelOptInfo *input;
 	RelOptInfo *grouped;
+	PathTarget *target;			/* what its paths return */
 	List	   *leaves;			/* relations of the planner: the table, or the partitions that are left */
 	ColumnsParts parts;
 	List	   *having;			/* that is left above the groups */
@@ -77,9 +79,8 @@ is_about_chosen(Offer *offer)
 	const RangeTblEntry *entry;
 	ListCell   *lc;
 
-	if (gpusort_columns == COLUMNS_OFF || (!parse->hasAggs && parse->groupClause == NIL) ||
-		parse->groupingSets != NIL || offer->input->reloptkind != RELOPT_BASEREL ||
-		offer->input->rtekind != RTE_RELATION || !any_chosen())
+	if (gpusort_columns == COLUMNS_OFF || parse->groupingSets != NIL || parse->hasDistinctOn ||
+		offer->input->reloptkind != RELOPT_BASEREL || offer->input->rtekind != RTE_RELATION || !any_chosen())
 		return false;
 	entry = entry_of(offer, offer->input);
 	if (entry->relkind != RELKIND_PARTITIONED_TABLE && !is_chosen(entry->relid))
@@ -147,16 +148,6 @@ is_leaf_chosen(const Offer *offer, const RelOptInfo *leaf)
 	return is_chosen(relation);
 }
 
-/* Returns true if partitions' answers can be combined. */
-static bool
-is_combined(const ColumnsQuery *query)
-{
-	for (int i = 0; i < query->nrequests; i++)
-		if (query->requests[i].operation > (int) GS_COUNT)
-			return false;
-	return query->nkeys == 0;
-}
-
 /* Returns NULL, or why columns cannot answer a query over a chosen table. */
 static const char *
 refused(Offer *offer)
@@ -167,12 +158,10 @@ refused(Offer *offer)
 	if (why == NULL)
 		why = collect_conditions(offer);
 	if (why == NULL)
-		why = plan_groups(offer->root, offer->grouped, &offer->parts);
+		why = plan_groups(offer->root, offer->target, &offer->parts);
 	offer->query = palloc(sizeof(ColumnsQuery));
 	if (why == NULL)
 		why = columns_query(&offer->parts, offer->query);
-	if (why == NULL && list_length(offer->leaves) > 1 && !is_combined(offer->query))
-		why = "it has groups over several partitions";
 	if (why != NULL)
 		return why;
 	offer->having = plan_chosen_groups(offer->root, &offer->parts);
@@ -195,12 +184,11 @@ table_cost(const RelOptInfo *rel, double pages)
 }
 
 /*
- * Returns the cost of a relation whose columns are held, with its pages that have to be read in the table.  Before the
- * session's first question, all pages are taken to be held.  The keeper hears of a table that it holds badly, as no
- * query may come otherwise.
+ * Before the session's first question, all pages are taken to be held.  The keeper hears of a table that it holds
+ * badly, as no query may come otherwise.
  */
-static Cost
-held_cost(const RelOptInfo *rel, Oid relation, int nvalues)
+Cost
+columns_held_cost(const RelOptInfo *rel, Oid relation, int nvalues)
 {
 	BlockNumber held = rel->pages;
 	BlockNumber young = 0;
@@ -234,8 +222,7 @@ count_values(const ColumnsQuery *query)
 static Cost
 total_cost(const Offer *offer, double groups)
 {
-	const PathTarget *target = offer->grouped->reltarget;
-	Cost		cost = target->cost.startup + target->cost.per_tuple * groups;
+	Cost		cost = offer->target->cost.startup + offer->target->cost.per_tuple * groups;
 	int			nvalues = count_values(offer->query);
 	ListCell   *lc;
 
@@ -247,7 +234,7 @@ total_cost(const Offer *offer, double groups)
 	{
 		const RelOptInfo *leaf = lfirst(lc);
 
-		cost += is_leaf_chosen(offer, leaf) ? held_cost(leaf, entry_of(offer, leaf)->relid, nvalues) :
+		cost += is_leaf_chosen(offer, leaf) ? columns_held_cost(leaf, entry_of(offer, leaf)->relid, nvalues) :
 			table_cost(leaf, leaf->pages);
 	}
 	return cost;
@@ -320,7 +307,7 @@ make_path(const Offer *offer, Path *child)
 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = offer->grouped;
-	path->path.pathtarget = offer->grouped->reltarget;
+	path->path.pathtarget = offer->target;
 	path->path.rows = clamp_row_est(groups);
 	path->path.startup_cost = path->path.total_cost = total_cost(offer, groups);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
@@ -387,12 +374,14 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 }
 
 void
-offer_columns(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped)
+offer_columns(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *grouped)
 {
-	Offer		offer = {.root = root, .input = input, .grouped = grouped};
+	bool		distinct = plan_is_distinct(root);
+	Offer		offer = {.root = root, .input = input, .grouped = grouped,
+	.target = distinct ? input->reltarget : grouped->reltarget};
 	const char *why;
 
-	if (!is_about_chosen(&offer))
+	if (stage != (distinct ? UPPERREL_DISTINCT : UPPERREL_GROUP_AGG) || !is_about_chosen(&offer))
 		return;
 	why = refused(&offer);
 	if (why == NULL)

@@ -6,7 +6,13 @@
 
 #include "nodes/pathnodes.h"
 
-/* Offers an answer of a query's aggregates from columns, at UPPERREL_GROUP_AGG. */
-extern void offer_columns(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped);
+/* Offers an answer of a query's aggregates, groups or DISTINCT from columns, at the stage that makes them. */
+extern void offer_columns(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *grouped);
+
+/*
+ * Returns the cost of a question about a relation whose columns are held, with its pages that have to be read in the
+ * table.  nvalues: values that are looked at for each row.
+ */
+extern Cost columns_held_cost(const RelOptInfo *rel, Oid relation, int nvalues);
 
 #endif

@@ -19,22 +19,37 @@
 
 /* ---------------------------------------------------------------- keys and aggregates */
 
-/* Adds the expressions of GROUP BY, which have to be columns. */
+bool
+plan_is_distinct(const PlannerInfo *root)
+{
+	return !root->parse->hasAggs && root->parse->groupClause == NIL;
+}
+
+/* Returns the clauses that say what the groups are. */
+static List *
+clauses_of(const PlannerInfo *root)
+{
+	return plan_is_distinct(root) ? root->parse->distinctClause : root->parse->groupClause;
+}
+
+/* Adds the expressions of these clauses: columns, and values, which divide no group. */
 static const char *
 add_keys(PlannerInfo *root, ColumnsParts *parts)
 {
 	ListCell   *lc;
 
-	foreach(lc, root->parse->groupClause)
+	foreach(lc, clauses_of(root))
 	{
 		const SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 		Node	   *key = get_sortgroupclause_expr((SortGroupClause *) clause, root->processed_tlist);
 
+		if (terms_is_value((Expr *) key))
+			continue;
 		if (!IsA(key, Var) || clause->eqop != lookup_type_cache(exprType(key), TYPECACHE_EQ_OPR)->eq_opr)
 			return "a key is not a column";
 		parts->keys = list_append_unique(parts->keys, key);
 	}
-	return NULL;
+	return parts->keys == NIL && clauses_of(root) != NIL ? "no key is a column" : NULL;
 }
 
 /*
@@ -60,14 +75,14 @@ add_members(const List *exprs, bool grouped, ColumnsParts *parts)
 }
 
 const char *
-plan_groups(PlannerInfo *root, const RelOptInfo *grouped, ColumnsParts *parts)
+plan_groups(PlannerInfo *root, const PathTarget *target, ColumnsParts *parts)
 {
-	bool		has_keys = root->parse->groupClause != NIL;
+	bool		has_keys = clauses_of(root) != NIL;
 	const char *why = add_keys(root, parts);
 	ListCell   *lc;
 
 	if (why == NULL)
-		why = add_members(grouped->reltarget->exprs, has_keys, parts);
+		why = add_members(target->exprs, has_keys, parts);
 	if (why == NULL)
 		why = add_members((List *) root->parse->havingQual, has_keys, parts);
 	foreach(lc, parts->aggregates)
@@ -135,8 +150,7 @@ static bool
 has_limit(const Query *parse)
 {
 	return parse->sortClause != NIL && parse->limitCount != NULL && parse->limitOption == LIMIT_OPTION_COUNT &&
-		!parse->hasWindowFuncs && parse->distinctClause == NIL && !parse->hasTargetSRFs &&
-		parse->setOperations == NULL &&
+		!parse->hasWindowFuncs && !parse->hasTargetSRFs && parse->setOperations == NULL &&
 		terms_is_value((Expr *) parse->limitCount) &&
 		(parse->limitOffset == NULL || terms_is_value((Expr *) parse->limitOffset));
 }
@@ -149,7 +163,7 @@ choose_by_limit(const PlannerInfo *root, ColumnsParts *parts)
 	ColumnsParts with = *parts;
 	ListCell   *lc;
 
-	if (parts->keys == NIL || !has_limit(parse))
+	if (parts->keys == NIL || !has_limit(parse) || (parse->distinctClause != NIL && !plan_is_distinct(root)))
 		return;
 	with.limits = list_make1(parse->limitCount);
 	if (parse->limitOffset != NULL)
@@ -206,7 +220,7 @@ cheapest_aggregate(const PlannerInfo *root, const RelOptInfo *grouped)
 		const AggPath *path = lfirst(lc);
 
 		if (!IsA(path, AggPath) || DO_AGGSPLIT_SKIPFINAL(path->aggsplit) ||
-			(path->aggstrategy == AGG_PLAIN) != (root->parse->groupClause == NIL))
+			(path->aggstrategy == AGG_PLAIN) != (clauses_of(root) == NIL))
 			continue;
 		if (best == NULL || disabled_nodes(&path->path) < disabled_nodes(&best->path) ||
 			(disabled_nodes(&path->path) == disabled_nodes(&best->path) &&
@@ -220,7 +234,8 @@ cheapest_aggregate(const PlannerInfo *root, const RelOptInfo *grouped)
 static Path *
 make_aggregate(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, PathTarget *target)
 {
-	List	   *clause = planned_group_clause(root);
+	bool		distinct = plan_is_distinct(root);
+	List	   *clause = distinct ? planned_distinct_clause(root) : planned_group_clause(root);
 	List	   *having = (List *) root->parse->havingQual;
 	Path	   *rows = input->cheapest_total_path;
 	AggClauseCosts costs = {0};
@@ -232,9 +247,10 @@ make_aggregate(PlannerInfo *root, RelOptInfo *input, RelOptInfo *grouped, PathTa
 		groups = estimate_num_groups(root, get_sortgrouplist_exprs(clause, root->processed_tlist), rows->rows, NULL,
 									 NULL);
 	if (clause != NIL && !hashed)
-		rows = (Path *) create_sort_path(root, grouped, rows, root->group_pathkeys, -1.0);
+		rows = (Path *) create_sort_path(root, grouped, rows,
+										 distinct ? root->distinct_pathkeys : root->group_pathkeys, -1.0);
 	return &create_agg_path(root, grouped, rows, target,
-							hashed ? AGG_HASHED : root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN,
+							hashed ? AGG_HASHED : clauses_of(root) != NIL ? AGG_SORTED : AGG_PLAIN,
 							AGGSPLIT_SIMPLE, clause, having, &costs, groups)->path;
 }
 

@@ -9,8 +9,11 @@
 
 #include "columns_query.h"
 
-/* Collects keys and aggregates of a grouped relation.  Returns NULL, or why columns cannot answer them. */
-extern const char *plan_groups(PlannerInfo *root, const RelOptInfo *grouped, ColumnsParts *parts);
+/* Returns true if the groups of a query are those of its DISTINCT: without GROUP BY and aggregates. */
+extern bool plan_is_distinct(const PlannerInfo *root);
+
+/* Collects keys and aggregates of the groups' target.  Returns NULL, or why columns cannot answer them. */
+extern const char *plan_groups(PlannerInfo *root, const PathTarget *target, ColumnsParts *parts);
 
 /*
  * Has groups chosen where they are made, as far as that can be done: by conditions of HAVING, and by the ORDER BY with

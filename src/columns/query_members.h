@@ -71,7 +71,7 @@ typedef struct QueryAnswer
 	int			greatest;
 } QueryAnswer;
 
-/* An order of groups: by a key, or, behind the keys, by a request. */
+/* An order of groups: by a key, or, behind the keys, by a request; an order of rows: by a column. */
 typedef struct QueryOrder
 {
 	int			member;
@@ -96,6 +96,9 @@ typedef struct ColumnsQuery
 	QueryOrder	orders[GS_STEPS_MAX_KEYS];
 	int			limit;			/* values; -1: none */
 	int			offset;
+	bool		rows;			/* rows are wanted, not groups: */
+	uint64		first_row;		/* of those in an order, from this one on, */
+	uint64		most_rows;		/* this many; 0: all */
 } ColumnsQuery;
 
 #endif

@@ -245,8 +245,17 @@ store_info(ServiceLink *link, Oid relation, StoreInfo *info, EngineFailure *why)
 void
 store_note(ServiceLink *link, uint64 table, const char *reason)
 {
+	gsd_job_message end;
 	gsd_note	note;
 
+	/* notes are for connections without a question, and one that was left may be about to give more */
+	if (!store_usable(link))
+	{
+		gsd_head(&end.head, GSD_END, sizeof(end));
+		end.job = link->job;
+		end.zero = 0;
+		(void) gsd_send(link->socket, &end.head, -1);
+	}
 	gsd_head(&note.head, GSD_NOTE, sizeof(note));
 	note.table = table;
 	strlcpy(note.reason, reason, sizeof(note.reason));

@@ -25,6 +25,9 @@ typedef struct gsd_page StorePage;
 typedef struct gsd_place StorePlace;
 #define STORE_NO_SEGMENT 0u
 
+/* A row of an answer that was added to the question: this, and how many were added before. */
+#define STORE_ADDED_ROW GSD_ADDED_ROW
+
 /* The sum over rows of gpusort_columns_check: see there. */
 typedef struct gsd_checked StoreChecked;
 
@@ -98,6 +101,8 @@ typedef struct StoreQuestion
 	const uint32 *columns;		/* of the table: the source's */
 	uint32		ncolumns;
 	const gs_steps *steps;
+	/* About another table as well, by its members above; for lists with keys, or aggregates of all values. */
+	const struct StoreQuestion *further;
 } StoreQuestion;
 
 /* What was looked at in columns, and how long that took. */
@@ -127,7 +132,7 @@ extern bool store_rows_send(ServiceLink *link, EngineFailure *why);
 extern bool store_answer(ServiceLink *link, uint64 added, void *results, Size bytes, StoreAnswer *answer, bool *stale,
 						 bool *overflow, EngineFailure *why);
 
-/* Groups of an answer, as they come. */
+/* Groups of an answer, or rows as TIDs, as they come. */
 typedef struct StoreGroups
 {
 	uint64		count;			/* of all */
@@ -141,15 +146,16 @@ typedef struct StoreGroups
 	uint32		nhere;
 	uint32		area;
 	bool		lent;			/* the service waits for that area */
-	uint64	   *seen;			/* fingerprints of keys; NULL: not looked at */
+	uint64	   *seen;			/* fingerprints of keys, or rows; NULL: not looked at */
 	uint64		nseen;			/* a power of 2 */
 	gs_reduced *last;			/* the group before, with TOP */
 } StoreGroups;
 
 /*
- * As store_answer, of the question that store_ask began: for lists with keys, or aggregates of all values.  *too_many:
- * there are more groups than the service gives.  After true, store_groups gives all of them before the link takes
- * another question; whoever stops before may park it.  groups has memory of the current context until its end.
+ * As store_answer, of the question that store_ask began: for lists with keys, aggregates of all values, or ROWS.
+ * *too_many: there are more groups than the service gives, keys are too wide, or tables lie in several places.  After
+ * true, store_groups gives all of them before the link takes another question; whoever stops before may park it.
+ * groups has memory of the current context until its end.
  */
 extern bool store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 added, StoreAnswer *answer,
 								StoreGroups *groups, bool *stale, bool *overflow, bool *too_many,
@@ -159,6 +165,6 @@ extern bool store_answer_groups(ServiceLink *link, const StoreQuestion *question
  * Copies groups, as many as have come and there is room for, of gs_steps_result_bytes each; waits for some.  0 groups,
  * without a failure: all have been copied.
  */
-extern uint64 store_groups(StoreGroups *groups, gs_reduced *out, uint64 room, EngineFailure *why);
+extern uint64 store_groups(StoreGroups *groups, void *out, uint64 room, EngineFailure *why);
 
 #endif

@@ -2,10 +2,10 @@
  * store_ask.c: a question about columns, as calls: a list of steps over pages that the service holds, and over rows
  * that the caller adds.
  *
- * The mask and the list lie in the first slots of the ring until the answer is there; chunks of rows use the others.
- * Groups that fit an area come with the answer, others in parts.  What a service that is wrong may say is found where
- * it can be: more groups than rows or than TOP asks for, counts that rows cannot have, a group that comes twice, groups
- * out of TOP's order.
+ * The mask, the list and further tables lie in the first slots of the ring until the answer is there; chunks of rows
+ * use the others.  Groups that fit an area come with the answer, others in parts.  What a service that is wrong may say
+ * is found where it can be: more groups than rows or than TOP asks for, counts that rows cannot have, a group that
+ * comes twice, groups out of TOP's order; the same of rows, but for their order, which only the table knows.
  */
 #include "postgres.h"
 
@@ -30,12 +30,24 @@ least_chunk(const StoreQuestion *question)
 	return gs_chunk_bytes(specs, question->ncolumns, 64, 0);
 }
 
-/* Returns the first slot for chunks, behind the mask and the list. */
+/* Returns the bytes of a question's further tables. */
+static Size
+further_bytes(const StoreQuestion *question)
+{
+	Size		bytes = 0;
+
+	for (const StoreQuestion *table = question->further; table != NULL; table = table->further)
+		bytes += gsd_asked_bytes(question->ncolumns) + gsd_mask_bytes(table->nblocks);
+	return bytes;
+}
+
+/* Returns the first slot for chunks, behind the mask, the list and further tables. */
 static uint64
-first_chunk(const gsd_ring *layout, const StoreQuestion *question, uint64 *list)
+first_chunk(const gsd_ring *layout, const StoreQuestion *question, uint64 *list, uint64 *further)
 {
 	*list = gsd_slots_end(layout, 0, gsd_mask_bytes(question->nblocks));
-	return gsd_slots_end(layout, *list, question->steps->bytes);
+	*further = gsd_slots_end(layout, *list, question->steps->bytes);
+	return gsd_slots_end(layout, *further, further_bytes(question));
 }
 
 /* Makes sure that the ring has room for all of a question. */
@@ -43,9 +55,10 @@ static bool
 make_room(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 {
 	Size		chunk = least_chunk(question);
-	uint64		list;
+	uint64		list,
+				further;
 
-	while (first_chunk(&link->layout, question, &list) + LEAST_CHUNKS > link->layout.slots ||
+	while (first_chunk(&link->layout, question, &list, &further) + LEAST_CHUNKS > link->layout.slots ||
 		   link->layout.slot_bytes < chunk)
 	{
 		if (!link_enlarge(link, 2 * link->layout.slots * link->layout.slot_bytes, why))
@@ -54,12 +67,36 @@ make_room(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 	return true;
 }
 
-/* Writes the mask and the list into slots, and notes which others are free. */
-static void
+/* Writes further tables.  Returns their number. */
+static uint32
+fill_further(const StoreQuestion *question, char *at)
+{
+	uint32		n = 0;
+
+	for (const StoreQuestion *table = question->further; table != NULL; table = table->further)
+	{
+		gsd_asked	asked = {.table = table->table, .version = table->version, .blocks = table->nblocks};
+
+		memcpy(at, &asked, sizeof(asked));
+		memcpy(at + sizeof(asked), table->columns, question->ncolumns * sizeof(uint32));
+		at += gsd_asked_bytes(question->ncolumns);
+		memcpy(at, table->mask, gsd_mask_bytes(table->nblocks));
+		at += gsd_mask_bytes(table->nblocks);
+		n++;
+	}
+	return n;
+}
+
+/*
+ * Writes the mask, the list and further tables into slots, and notes which others are free.  Returns the number of
+ * further tables.
+ */
+static uint32
 fill_slots(ServiceLink *link, const StoreQuestion *question)
 {
 	uint64		list,
-				first = first_chunk(&link->layout, question, &list);
+				further,
+				first = first_chunk(&link->layout, question, &list, &further);
 
 	if (question->nblocks > 0)
 		memcpy(link_slot(link, 0), question->mask, gsd_mask_bytes(question->nblocks));
@@ -67,6 +104,7 @@ fill_slots(ServiceLink *link, const StoreQuestion *question)
 	link->free_slots = 0;
 	for (uint64 slot = first; slot < link->layout.slots; slot++)
 		link->free_slots |= (uint64) 1 << slot;
+	return question->further != NULL ? fill_further(question, link_slot(link, (uint32) further)) : 0;
 }
 
 bool
@@ -78,8 +116,8 @@ store_ask(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 	if (link->asking || question->ncolumns == 0 || question->ncolumns > GS_STEPS_MAX_COLUMNS ||
 		!make_room(link, question, why))
 		return false;
-	fill_slots(link, question);
 	gsd_head(&message.head, GSD_ASK, sizeof(gsd_ask) + question->ncolumns * sizeof(uint32));
+	message.ask.further = fill_slots(link, question);
 	message.ask.job = ++link->job;
 	message.ask.steps_bytes = question->steps->bytes;
 	message.ask.table = question->table;
@@ -201,41 +239,59 @@ store_answer(ServiceLink *link, uint64 added, void *results, Size bytes, StoreAn
 
 /* ---------------------------------------------------------------- groups */
 
-/* Returns true if an answer can have so many groups. */
+/* Returns true if an answer can have so many rows, of those that were looked at. */
+static bool
+rows_possible(const gs_steps *steps, uint64 count, uint64 rows)
+{
+	const gs_rows_step *page = gs_steps_rows(steps);
+	uint64		most = rows > page->offset ? rows - page->offset : 0;
+
+	if (page->limit > 0)
+		most = Min(most, page->limit);
+	return gs_steps_filter(steps) != NULL ? count <= most : count == most;
+}
+
+/* Returns true if an answer can have so many groups, or rows. */
 static bool
 count_possible(const gs_steps *steps, uint64 count, uint64 rows)
 {
-	const gs_top_step *top = (const gs_top_step *) gs_steps_after_group(steps, GS_STEP_TOP);
+	const gs_top_step *top;
 
+	if (gs_steps_rows(steps) != NULL)
+		return rows_possible(steps, count, rows);
+	top = (const gs_top_step *) gs_steps_after_group(steps, GS_STEP_TOP);
 	if (gs_steps_group(steps)->nkeys == 0)
 		return count == 1;
 	return count <= rows && (top == NULL || count <= top->limit);
 }
 
-/* Makes room for fingerprints of all groups' keys, if it is within the limit of hash tables. */
+/* Returns the bytes that no two groups, or rows of a page, have in common; 0: nothing is looked for twice. */
+static Size
+identity_bytes(const gs_steps *steps)
+{
+	const gs_rows_step *page = gs_steps_rows(steps);
+
+	if (page != NULL)
+		return page->norders > 0 ? sizeof(gs_row) : 0;
+	return gs_steps_group(steps)->nkeys * sizeof(gs_reduced);
+}
+
+/* Makes room for fingerprints of all groups' keys, or of rows, if it is within the limit of hash tables. */
 static void
 make_fingerprints(StoreGroups *groups)
 {
 	groups->nseen = pg_nextpower2_64(2 * groups->count + 1);
-	if (gs_steps_group(groups->steps)->nkeys > 0 && groups->nseen * sizeof(uint64) <= get_hash_memory_limit())
+	if (identity_bytes(groups->steps) > 0 && groups->nseen * sizeof(uint64) <= get_hash_memory_limit())
 		groups->seen = MemoryContextAllocExtended(CurrentMemoryContext, groups->nseen * sizeof(uint64),
 												  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 }
 
-/* Returns a number for a group's keys, not 0. */
-static uint64
-fingerprint(const gs_reduced *group, uint32 nkeys)
-{
-	uint64		hash = hash_bytes_extended((const unsigned char *) group, (int) (nkeys * sizeof(gs_reduced)), 0);
-
-	return hash != 0 ? hash : 1;
-}
-
-/* Notes a group's keys.  Returns false if they were there before. */
+/* Notes a group's keys, or a row.  Returns false if they were there before. */
 static bool
-note_keys(StoreGroups *groups, const gs_reduced *group)
+note_identity(StoreGroups *groups, const void *group)
 {
-	uint64		print = fingerprint(group, gs_steps_group(groups->steps)->nkeys);
+	uint64		hash = hash_bytes_extended(group, (int) identity_bytes(groups->steps), 0);
+	uint64		print = hash != 0 ? hash : 1;
 	uint64		at = print & (groups->nseen - 1);
 
 	while (groups->seen[at] != 0)
@@ -245,6 +301,16 @@ note_keys(StoreGroups *groups, const gs_reduced *group)
 		at = (at + 1) & (groups->nseen - 1);
 	}
 	groups->seen[at] = print;
+	return true;
+}
+
+/* Checks what has been copied: that nothing comes twice. */
+static bool
+all_new(StoreGroups *groups, const char *copied, uint64 n)
+{
+	for (uint64 i = 0; groups->seen != NULL && i < n; i++)
+		if (!note_identity(groups, copied + i * groups->bytes))
+			return false;
 	return true;
 }
 
@@ -264,8 +330,6 @@ groups_possible(StoreGroups *groups, const gs_reduced *copied, uint64 n)
 		const gs_reduced *group = copied + i * members;
 		bool		first = i == 0 && groups->left == groups->count;
 
-		if (groups->seen != NULL && !note_keys(groups, group))
-			return false;
 		if (top != NULL && !first &&
 			gs_top_before(top, kinds, group, i > 0 ? group - members : groups->last))
 			return false;
@@ -288,22 +352,24 @@ store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 add
 	*too_many = status == GS_TOO_BIG;
 	if (!good)
 		return false;
+	link->asking = true;		/* until the last part, or until all of the answer is known to be there */
 	*answer = (StoreAnswer) {message.answered.rows, message.answered.pages, message.answered.engine_ns};
 	*groups = (StoreGroups) {.count = message.answered.groups, .left = message.answered.groups, .link = link,
 		.steps = question->steps, .bytes = gs_steps_result_bytes(question->steps), .rows = answer->rows + added};
 	*why = ENGINE_PROTOCOL;
+	/* until the last part, whatever is wrong */
+	link->asking = groups->count * groups->bytes > link->layout.area_bytes;
 	if (!count_possible(groups->steps, groups->count, groups->rows) ||
 		message.answered.bytes != groups->count * groups->bytes)
 		return false;
 	make_fingerprints(groups);
 	groups->last = palloc(groups->bytes);
-	if (message.answered.bytes <= link->layout.area_bytes)
+	if (!link->asking)
 	{
 		groups->here = link_area(link, 0);
 		groups->nhere = (uint32) groups->count;
+		link->asking = false;
 	}
-	else
-		link->asking = true;	/* until the last part */
 	*why = ENGINE_OK;
 	return true;
 }
@@ -346,7 +412,7 @@ give_area_back(StoreGroups *groups, EngineFailure *why)
 }
 
 uint64
-store_groups(StoreGroups *groups, gs_reduced *out, uint64 room, EngineFailure *why)
+store_groups(StoreGroups *groups, void *out, uint64 room, EngineFailure *why)
 {
 	uint64		n;
 
@@ -355,7 +421,7 @@ store_groups(StoreGroups *groups, gs_reduced *out, uint64 room, EngineFailure *w
 		return 0;
 	n = Min(room, groups->nhere);
 	memcpy(out, groups->here, n * groups->bytes);
-	if (!groups_possible(groups, out, n))
+	if (!all_new(groups, out, n) || (gs_steps_rows(groups->steps) == NULL && !groups_possible(groups, out, n)))
 	{
 		*why = ENGINE_PROTOCOL;
 		return 0;

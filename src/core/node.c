@@ -13,6 +13,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/nodes/limits.h"
+#include "src/out/output.h"
 #include "node.h"
 
 List *
@@ -138,6 +139,17 @@ exec_node(CustomScanState *css)
 					  css->ss.ps.ps_ResultTupleSlot);
 }
 
+/* The next row as it lies in memory. */
+static MinimalTuple
+next_row(CustomScanState *css)
+{
+	SortNode   *node = (SortNode *) css;
+
+	if (unlikely(node->sorter == NULL))
+		sortnode_load(node, sortnode_read_all);
+	return sorter_next(node->sorter);
+}
+
 void
 sortnode_end(CustomScanState *css)
 {
@@ -195,6 +207,7 @@ sortnode_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	SortNode   *node = (SortNode *) css;
 
 	explain_sort(css, &node->columns, node->sorter, &node->before, ancestors, es);
+	explain_output(css, es);
 }
 
 void
@@ -222,5 +235,6 @@ const OurNode gpusort_node = {
 	},
 	.state_bytes = sizeof(SortNode),
 	.sorts = true,
+	.next_row = next_row,
 	.limit = sortnode_limit,
 };

@@ -28,6 +28,7 @@ typedef struct OurNode
 	Size		state_bytes;	/* of a struct that begins with a CustomScanState */
 	bool		sorts;			/* sorts the child's rows, whose columns it returns, in this process */
 	bool		passes_limit;	/* its first rows are among the first rows of its children */
+	MinimalTuple (*next_row) (CustomScanState *state); /* the next row forward, as it lies in memory; may be NULL */
 	void		(*limit) (CustomScanState *state, LimitState *limit);	/* sets the Limit above; may be NULL */
 } OurNode;
 

@@ -8,6 +8,7 @@
 #include "nodes/extensible.h"
 
 #include "src/core/node.h"
+#include "src/out/output.h"
 #include "block_merge.h"
 #include "merge_node.h"
 
@@ -83,19 +84,26 @@ prepare_rows(GpuMergeState *node)
 	return true;
 }
 
-/* ExecCustomScan: returns the next row. */
-static TupleTableSlot *
-exec_node(CustomScanState *css)
+/* The next row as it lies in its block. */
+static inline MinimalTuple
+next_row(CustomScanState *css)
 {
 	GpuMergeState *node = (GpuMergeState *) css;
 	MinimalTuple row = merged_next(&node->rows);
 
-	if (unlikely(row == NULL))
-	{
-		if (!prepare_rows(node))
-			return ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
+	if (unlikely(row == NULL) && prepare_rows(node))
 		row = merged_next(&node->rows);
-	}
+	return row;
+}
+
+/* ExecCustomScan: returns the next row. */
+static TupleTableSlot *
+exec_node(CustomScanState *css)
+{
+	MinimalTuple row = next_row(css);
+
+	if (unlikely(row == NULL))
+		return ExecClearTuple(css->ss.ps.ps_ResultTupleSlot);
 	return ExecStoreMinimalTuple(row, css->ss.ps.ps_ResultTupleSlot, false);
 }
 
@@ -138,6 +146,7 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 	/* report the rows of the Gather Merge below */
 	if (es->analyze)
 		ExplainPropertyInteger("Blocks", NULL, (int64) (node->merge ? blockmerge_stats(node->merge)->blocks : 0), es);
+	explain_output(css, es);
 }
 
 const CustomScanMethods gpumerge_scan_methods = {
@@ -157,4 +166,5 @@ const OurNode gpumerge_node = {
 	},
 	.state_bytes = sizeof(GpuMergeState),
 	.passes_limit = true,
+	.next_row = next_row,
 };

@@ -20,20 +20,21 @@
 #include "optimizer/tlist.h"
 
 #include "src/aggregates/plan_aggregates.h"
+#include "src/aggregates/plan_presort.h"
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/columns/plan_columns.h"
+#include "src/columns/plan_columns_rows.h"
 #include "src/cost/cores.h"
 #include "src/cost/path_copies.h"
 #include "src/cost/sort_cost.h"
+#include "src/cost/undercut.h"
 #include "src/shares/plan_share_rules.h"
 #include "src/shares/plan_shares.h"
 #include "plan_paths.h"
 
-/* add_path considers costs equal within this factor. */
-#define FUZZ 1.01
-
 static create_upper_paths_hook_type prev_upper_paths;
+static set_rel_pathlist_hook_type prev_rel_pathlist;
 
 /*
  * Returns true if a path is at least as good as another in every way, given the order that is needed.  The startup cost
@@ -386,52 +387,6 @@ offer_shares(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *rel, List *
 		offer_path(root, stage, rel, &rel->pathlist, lsecond(shares));
 }
 
-/* Returns the cheapest path, or NULL. */
-static Path *
-cheapest(List *paths)
-{
-	Path	   *result = NULL;
-	ListCell   *lc;
-
-	foreach(lc, paths)
-	{
-		if (result == NULL || ((Path *) lfirst(lc))->total_cost < result->total_cost)
-			result = lfirst(lc);
-	}
-	return result;
-}
-
-/* Scales the costs of an aggregate and the paths below it, down to the sort. */
-static void
-scale_costs(Path *path, double scale)
-{
-	for (;;)
-	{
-		path->startup_cost *= scale;
-		path->total_cost *= scale;
-		switch (nodeTag(path))
-		{
-			case T_AggPath:
-				path = ((AggPath *) path)->subpath;
-				break;
-			case T_UpperUniquePath:
-				path = ((UpperUniquePath *) path)->subpath;
-				break;
-			case T_ProjectionPath:
-				path = ((ProjectionPath *) path)->subpath;
-				break;
-			case T_GatherPath:
-				path = ((GatherPath *) path)->subpath;
-				break;
-			case T_GatherMergePath:
-				path = ((GatherMergePath *) path)->subpath;
-				break;
-			default:
-				return;
-		}
-	}
-}
-
 /*
  * Compares sorted groups with a hashed aggregate, whose cost is incomplete.  If the cheapest sorted path would win
  * against the complete cost, scales all sorted paths so that it costs less than the hashed one.
@@ -442,17 +397,13 @@ undercut_hashed(PlannerInfo *root, RelOptInfo *rel, List *sorted, List *shares, 
 	AggPath    *hashed = linitial(rel->pathlist);
 	List	   *ours = shares ? lappend(list_copy(sorted), lsecond(shares)) : sorted;
 	Path	   *best = cheapest(ours);
-	double		scale;
-	ListCell   *lc;
 
 	if (best == NULL || hashed->path.total_cost <= 0 || !IsA(hashed, AggPath) || hashed->aggstrategy != AGG_HASHED ||
 		hashed->aggsplit != AGGSPLIT_SIMPLE || best->total_cost < hashed->path.total_cost ||
 		disabled_nodes(best) > disabled_nodes(&hashed->path) ||
 		best->total_cost >= hashed->path.total_cost + omitted_hash_cost(root, hashed, costs))
 		return;
-	scale = hashed->path.total_cost / best->total_cost / (FUZZ * FUZZ);
-	foreach(lc, ours)
-		scale_costs(lfirst(lc), scale);
+	scale_below(ours, &hashed->path);
 }
 
 /* Returns true if one of the paths is a hashed aggregate. */
@@ -553,6 +504,7 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 		case UPPERREL_GROUP_AGG:
 			if (sort_may_win(root, input, output))
 				offer_grouped(root, input, output);
+			offer_all(root, stage, output, &output->pathlist, presorted_aggregates(root, input, output));
 			break;
 		default:
 			break;
@@ -572,13 +524,25 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 		return;
 	if (enable_sort)
 		offer(root, stage, input, output);
-	if (stage == UPPERREL_GROUP_AGG)
-		offer_columns(root, input, output);
+	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
+		offer_columns(root, stage, input, output);
+}
+
+/* set_rel_pathlist_hook: offers scans of rows that columns find. */
+static void
+offer_scans(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry *entry)
+{
+	if (prev_rel_pathlist)
+		prev_rel_pathlist(root, rel, relid, entry);
+	if (plan_will_be_walked)
+		offer_rows(root, rel, entry);
 }
 
 void
 gpusort_paths_init(void)
 {
+	prev_rel_pathlist = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = offer_scans;
 	prev_upper_paths = create_upper_paths_hook;
 	create_upper_paths_hook = offer_paths;
 }

@@ -205,8 +205,9 @@ message_expected(const connection *c, const gsd_message *m)
 		case GSD_FINISH:
 			return mine && (c->state == ADDING || c->state == OVER);
 		case GSD_TAKEN:
-			return (late || (mine && c->state != ADDING)) && m->slot.slot < c->layout.areas &&
-				   !(c->areas_free >> m->slot.slot & 1);
+			if (m->slot.slot >= c->layout.areas)
+				return false;
+			return late || (mine && c->state != ADDING && !(c->areas_free >> m->slot.slot & 1));
 		case GSD_END:
 			return mine || late;
 		case GSD_PING:

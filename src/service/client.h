@@ -19,8 +19,17 @@ typedef enum job_state
 typedef struct pool_turn
 {
 	struct pool_turn *next;
-	uint32_t threads; /* that it has, its own included */
+	pthread_cond_t come;
+	bool mine;
+	uint32_t threads; /* that it has in the pool, its own included */
 } pool_turn;
+
+/* Those that wait for one of some turns, by their order. */
+typedef struct turn_queue
+{
+	pool_turn *first, *last;
+	uint32_t left; /* turns that nobody has */
+} turn_queue;
 
 typedef struct connection
 {
@@ -92,16 +101,13 @@ void gsd_ask_finish(connection *c, const gsd_count *m);
 void gsd_ask_send_parts(connection *c);
 void gsd_ask_drop(connection *c);
 
+/* pool.c.  Waits for the connection's turn.  Returns false if the client has cancelled or left. */
+bool gsd_turn_enter(connection *c, turn_queue *queue);
+void gsd_turn_leave(turn_queue *queue);
 /*
- * pool.c.  Waits for the connection's turn, in which no other has the threads.  Returns false if the client has
- * cancelled or left.
- */
-bool gsd_pool_enter(connection *c);
-void gsd_pool_leave(connection *c);
-/*
- * In its turn, does units of work in all threads.  Units that a worker does come one after another; workers have
- * numbers below turn.threads, and the connection's own thread is number 0.  Returns false if the client has cancelled
- * or left; some units were then not done.
+ * In its turn, which no other has, does units of work in all threads.  Units that a worker does come one after
+ * another; workers have numbers below turn.threads, and the connection's own thread is number 0.  Returns false if the
+ * client has cancelled or left; some units were then not done.
  */
 typedef void pool_work(void *arg, uint32_t worker, uint32_t unit);
 bool gsd_pool_run(connection *c, uint32_t units, pool_work *work, void *arg);

@@ -19,6 +19,7 @@ typedef struct place
 	device *dev;		   /* NULL: host memory */
 	gs_engine *engine;	   /* of the device */
 	pthread_mutex_t mutex; /* one thread at a time uses the engine */
+	turn_queue turns;	   /* of jobs over columns: the pool's one, or DEVICE_TURNS */
 	uint64_t taken;		   /* bytes, protected by a mutex of all places */
 } place;
 
@@ -27,6 +28,8 @@ void gsd_columns_limits(const gsd_settings *settings);
 /* Returns where a table of this size lies: the device with the most room if it suffices, otherwise host memory. */
 place *gsd_place_choose(uint64_t bytes);
 place *gsd_place_host(void);
+/* Returns where a question about columns in a place keeps what it needs beside them: in host memory, of scratch. */
+place *gsd_place_scratch(place *p);
 /*
  * Counts bytes of directories, masks and jobs' lists in host memory, which have a share beside that of columns: a limit
  * that columns use up or exceed takes away no answer and no version, which may free some.  Returns false without room.
@@ -66,7 +69,9 @@ typedef struct segment
 	bool published; /* some version has referred to it */
 	uint64_t refs;	/* places in leaves that refer to it */
 	uint64_t stored_ns;
-	uint64_t own_bytes; /* of this and the arrays behind it, in host memory */
+	uint64_t added_before; /* of an added one: rows of those that came before */
+	place *own;			/* where this and the arrays behind it lie: in host memory */
+	uint64_t own_bytes; /* of these */
 	uint64_t bytes;		/* of data */
 	char *data;			/* in the table's place */
 	held_page *pages;
@@ -220,8 +225,14 @@ typedef struct page_job
 	uint32_t blocks, ncolumns;
 	const uint32_t *columns; /* of the table */
 	const gs_type *types;
+	uint64_t *copied; /* the mask, if it is a private copy */
+	/*
+	 * Work over another table in the same place, whose rows count as well: its members above, of the same types.
+	 */
+	struct page_job *further;
 	segment **added; /* segments of these columns alone, whose rows count as well */
 	uint32_t nadded;
+	const struct row_segments *named; /* all segments, which spans name by their places there; NULL: a list's own */
 	uint64_t own_bytes;
 	bool scratch; /* engines allocate, from scratch */
 	gs_status (*unit)(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
@@ -232,6 +243,10 @@ typedef struct page_job
 	page_worker *workers[GSD_MAX_THREADS];
 } page_job;
 
+/* Returns true if the columns are the table's, of these types. */
+bool gsd_pages_have_columns(const page_job *j);
+/* Copies the mask, so that it does not change.  Returns false without memory. */
+bool gsd_pages_copy_mask(page_job *j);
 /* Pins a version, and notes the pages that the query has to read elsewhere.  GS_INVALID: no such version. */
 gs_status gsd_pages_pin(page_job *j, uint64_t version);
 /* Does work while the connection has its turn, or on the device.  GS_CANCELLED: it came to none. */
@@ -248,36 +263,67 @@ void *gsd_pages_own(const page_job *j, uint32_t worker);
  */
 gs_status gsd_pages_runs(const page_job *j, uint64_t word, uint64_t end,
 						 gs_status (*take)(void *arg, const page_run *run), void *arg);
-/* Frees the workers' memory, lets the version go, and counts an answer. */
+/* Frees the workers' memory and a copied mask, lets the version go, and counts an answer. */
 void gsd_pages_leave(page_job *j, bool answered);
 
-/* ---------------------------------------------------------------- columns_groups.c: questions with groups */
+/* ---------------------------------------------------------------- columns_rows.c: rows as results */
+
+/* The segments of a question about rows, each once, in host memory: those of pages first, then those that are added. */
+typedef struct row_segments
+{
+	const segment **of;
+	gs_held *columns; /* of the question, for each segment */
+	uint32_t *index;  /* by a hash of a page's segment: its place + 1, or 0 */
+	uint64_t room, index_room, bytes;
+	uint32_t held, n; /* held: those of pages */
+	/* the page of the row before */
+	const segment *last;
+	uint32_t page;
+} row_segments;
+
+/* Adds a segment of pages, unless it is there.  Returns false without memory. */
+bool gsd_rows_add(row_segments *r, const page_job *j, const segment *s);
+/* Adds the added segments, when those of all pages are there.  Returns false without memory. */
+bool gsd_rows_add_added(row_segments *r, const page_job *j);
+/* Returns the place of a segment of pages. */
+uint32_t gsd_rows_place(const row_segments *r, const segment *s);
+/*
+ * Says where rows are: the block above 16 bits of line pointer, or, of added rows, GSD_ADDED_ROW and how many rows came
+ * before.  GS_PROTOCOL: there is no such row.
+ */
+gs_status gsd_rows_tids(row_segments *r, const gs_row *rows, uint64_t n, uint64_t *tids);
+void gsd_rows_free(row_segments *r);
+
+/* ---------------------------------------------------------------- columns_groups.c: questions with groups, or rows */
 
 typedef struct grouping
 {
 	page_job *pages;
 	const gs_steps *steps;
-	uint64_t *mask;		/* a private copy, as what the ranges are of must not change */
 	gs_engine *engine;	/* of the connection's own thread, or the device */
 	gs_groups *groups;
 	gs_range ranges[GS_STEPS_MAX_COLUMNS];
-	uint64_t rows;		/* of the mask's pages and the added chunks */
+	uint64_t rows;		/* of the masks' pages and the added chunks */
 	uint64_t added_room; /* of the list of added chunks */
 	uint64_t reserved;	/* on the device */
-	uint64_t bytes;		/* of a group */
+	uint64_t bytes;		/* of a group, or a row */
+	row_segments rows_of; /* of a question about rows */
 	uint64_t count, given;
 	_Atomic uint32_t status; /* of a part that failed */
 } grouping;
 
 /* Makes the work over pages one that groups.  After any status gsd_grouping_free may follow, before gsd_pages_leave. */
 gs_status gsd_grouping_begin(grouping *g, page_job *j, const gs_steps *steps);
+/* Adds the further tables of a question, which lie behind its list in the ring, whose owner may be writing to it. */
+gs_status gsd_grouping_tables(grouping *g, const gsd_ask *m);
 /* Keeps a chunk, whose owner may be writing to it.  rows becomes the number of its rows. */
 gs_status gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *rows);
 /* Makes the groups.  GS_TOO_BIG: too many. */
 gs_status gsd_grouping_do(grouping *g);
-/* Copies the next groups, as many as there is room for.  Returns how many in *n. */
+/* Copies the next groups, or TIDs, as many as there is room for.  Returns how many in *n. */
 gs_status gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n);
-void gsd_grouping_free(grouping *g);
+/* answered: counts an answer of the further tables. */
+void gsd_grouping_free(grouping *g, bool answered);
 
 /* ---------------------------------------------------------------- columns_check.c, columns_ask.c */
 

@@ -94,7 +94,7 @@ static void
 free_question(question *q)
 {
 	if (q->groups.pages != NULL)
-		gsd_grouping_free(&q->groups);
+		gsd_grouping_free(&q->groups, q->answered);
 	gsd_pages_leave(&q->pages, q->answered);
 	gsd_table_leave(q->pages.t);
 	gsd_work_give(q->bytes);
@@ -125,24 +125,6 @@ refuse(connection *c, gs_status why)
 }
 
 /*
- * Copies the columns.  Returns false if they are not the table's columns of the list's types.
- */
-static bool
-take_columns(question *q, const gsd_ask *m)
-{
-	const table *t = q->pages.t;
-
-	for (uint32_t i = 0; i < m->ncolumns; i++)
-	{
-		q->columns[i] = m->columns[i];
-		if (m->columns[i] >= t->ncolumns || t->types[m->columns[i]] != q->steps.types[i])
-			return false;
-		q->types[i] = (gs_type) q->steps.types[i];
-	}
-	return true;
-}
-
-/*
  * Tells what memory a worker needs, with the CPU's scratch, which depends on the list alone.
  */
 static gs_status
@@ -170,6 +152,11 @@ prepare(question *q, connection *c, const gsd_ask *m)
 	q->pages.ncolumns = m->ncolumns;
 	q->pages.columns = q->columns;
 	q->pages.types = q->types;
+	for (uint32_t i = 0; i < m->ncolumns; i++)
+	{
+		q->columns[i] = m->columns[i];
+		q->types[i] = (gs_type) q->steps.types[i];
+	}
 	q->pages.unit = ask_unit;
 	q->pages.whole = ask_whole;
 	q->pages.arg = q;
@@ -183,13 +170,17 @@ begin(question *q, connection *c, const gsd_ask *m)
 {
 	if (gs_steps_check(&q->steps, m->steps_bytes) != GS_OK || q->steps.ncolumns != m->ncolumns)
 		return GS_PROTOCOL;
-	if (!take_columns(q, m))
-		return GS_INVALID;
 	prepare(q, c, m);
+	if (!gsd_pages_have_columns(&q->pages))
+		return GS_INVALID;
 	q->reduces = gs_steps_reduces(&q->steps);
+	if (q->reduces && m->further > 0)
+		return GS_PROTOCOL;
 	q->result_bytes = gs_steps_result_bytes(&q->steps);
 	GS_TRY(q->reduces ? measure(q) : gsd_grouping_begin(&q->groups, &q->pages, &q->steps));
 	GS_TRY(gsd_pages_pin(&q->pages, m->version));
+	if (m->further > 0)
+		GS_TRY(gsd_grouping_tables(&q->groups, m));
 	return gsd_pages_engine(&q->pages, 0) != NULL ? GS_OK : GS_NOMEM;
 }
 

@@ -1,13 +1,18 @@
 /*
- * columns_groups.c: questions whose list has keys, or aggregates that need all values, by kernels/gs_groups.h.
+ * columns_groups.c: questions whose list has keys, aggregates that need all values, or ROWS, by kernels/gs_groups.h.
  *
  * Rows come twice over: the pages' ranges are joined first, which decides how groups are addressed, then workers, or
- * the device, take the rows.  Chunks that the client adds are kept until then, as segments of the question's own.
+ * the device, take the rows.  So masks are copied, as what the ranges are of must not change, and chunks that the
+ * client adds are kept until then, as segments of the question's own.
  */
 #include "columns.h"
+#include "kernels/common/steps_row.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Rows that become TIDs at once: of a device, one copy. */
+#define ROWS_AT_ONCE 2048
 
 /* Segments that are remembered as joined, so that pages of several which alternate cost little. */
 #define KNOWN 64
@@ -41,8 +46,6 @@ group_whole(void *arg, const gs_held_rows *rows)
 gs_status
 gsd_grouping_begin(grouping *g, page_job *j, const gs_steps *steps)
 {
-	uint64_t bytes = gsd_mask_bytes(j->blocks);
-
 	g->pages = j;
 	g->steps = steps;
 	g->bytes = gs_steps_result_bytes(steps);
@@ -52,17 +55,109 @@ gsd_grouping_begin(grouping *g, page_job *j, const gs_steps *steps)
 	j->unit = group_unit;
 	j->whole = group_whole;
 	j->arg = g;
-	if (!gsd_work_take(bytes))
-		return GS_NOMEM;
-	g->mask = malloc(bytes > 0 ? bytes : 1);
-	if (g->mask == NULL)
+	return gsd_pages_copy_mask(j) ? GS_OK : GS_NOMEM;
+}
+
+/*
+ * Returns the bytes of the work over a further table.
+ */
+static uint64_t
+table_bytes(const grouping *g)
+{
+	return sizeof(page_job) + g->pages->ncolumns * sizeof(uint32_t);
+}
+
+/*
+ * Makes the work over a further table.  Returns NULL without memory.
+ */
+static page_job *
+make_table(grouping *g, table *t, const gsd_asked *asked, const char *columns)
+{
+	page_job *first = g->pages, *j = NULL;
+
+	if (!gsd_work_take(table_bytes(g)))
+		return NULL;
+	j = calloc(1, table_bytes(g));
+	if (j == NULL)
 	{
-		gsd_work_give(bytes);
+		gsd_work_give(table_bytes(g));
+		return NULL;
+	}
+	j->c = first->c;
+	j->t = t;
+	j->mask = (const volatile uint64_t *) (columns + gsd_asked_bytes(first->ncolumns) - sizeof(gsd_asked));
+	j->blocks = asked->blocks;
+	j->ncolumns = first->ncolumns;
+	j->columns = memcpy(j + 1, columns, first->ncolumns * sizeof(uint32_t));
+	j->types = first->types;
+	j->further = first->further;
+	first->further = j;
+	return j;
+}
+
+/*
+ * Adds a further table, of which these bytes are there.  *used becomes the bytes that it takes.
+ */
+static gs_status
+add_table(grouping *g, const char *at, uint64_t available, uint64_t *used)
+{
+	uint64_t own = gsd_asked_bytes(g->pages->ncolumns);
+	gsd_asked asked;
+	page_job *j;
+	table *t;
+
+	if (available < own)
+		return GS_PROTOCOL;
+	memcpy(&asked, at, sizeof(asked));
+	*used = own + gsd_mask_bytes(asked.blocks);
+	if (available < *used || asked.zero != 0 || asked.table == 0)
+		return GS_PROTOCOL;
+	t = gsd_table_find(gsd_database(g->pages->c), asked.table);
+	if (t == NULL)
+		return GS_INVALID;
+	j = make_table(g, t, &asked, at + sizeof(asked));
+	if (j == NULL)
+	{
+		gsd_table_leave(t);
 		return GS_NOMEM;
 	}
-	memcpy(g->mask, (const void *) j->mask, bytes);
-	j->mask = g->mask;
+	if (t->place != g->pages->t->place)
+		return GS_TOO_BIG;
+	if (!gsd_pages_have_columns(j))
+		return GS_INVALID;
+	return gsd_pages_copy_mask(j) ? gsd_pages_pin(j, asked.version) : GS_NOMEM;
+}
+
+gs_status
+gsd_grouping_tables(grouping *g, const gsd_ask *m)
+{
+	const connection *c = g->pages->c;
+	uint64_t slot = gsd_slots_end(&c->layout, gsd_slots_end(&c->layout, 0, gsd_mask_bytes(m->blocks)), m->steps_bytes);
+	uint64_t at = slot * c->layout.slot_bytes, end = c->layout.slots * c->layout.slot_bytes, used;
+
+	for (uint32_t i = 0; i < m->further; i++, at += used)
+		GS_TRY(add_table(g, c->ring + at, end - at, &used));
 	return GS_OK;
+}
+
+/*
+ * Frees the work over further tables.
+ */
+static void
+free_tables(grouping *g, bool answered)
+{
+	page_job *first = g->pages;
+
+	while (first->further != NULL)
+	{
+		page_job *j = first->further;
+
+		first->further = j->further;
+		gsd_pages_leave(j, answered);
+		gsd_table_leave(j->t);
+		gsd_work_give(table_bytes(g));
+		free(j);
+	}
 }
 
 /*
@@ -103,25 +198,27 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 
 	if (!added_room(g))
 		return GS_NOMEM;
-	status = gsd_segment_of_chunk(j->t->place, g->steps->types, j->ncolumns, slot, slot_bytes, &s);
+	status = gsd_segment_of_chunk(gsd_place_scratch(j->t->place), g->steps->types, j->ncolumns, slot, slot_bytes, &s);
 	if (status != GS_OK)
 		return status == GS_INVALID ? GS_PROTOCOL : status;
 	*rows = s->rows;
 	if (s->rows == 0)
 	{
-		gsd_segment_free(j->t->place, s);
+		gsd_segment_free(gsd_place_scratch(j->t->place), s);
 		return GS_OK;
 	}
+	s->added_before = g->rows;
 	g->rows += s->rows;
 	join_segment(g, s, NULL);
 	j->added[j->nadded++] = s;
 	return GS_OK;
 }
 
-/* A grouping, and the segments that were joined last. */
+/* A grouping, one of its tables, and the segments that were joined last. */
 typedef struct joining
 {
 	grouping *g;
+	const page_job *table;
 	const segment *known[KNOWN];
 } joining;
 
@@ -132,24 +229,38 @@ static gs_status
 join_run(void *arg, const page_run *run)
 {
 	joining *join = arg;
+	grouping *g = join->g;
 	const segment **known = &join->known[run->of->number % KNOWN];
 
-	join->g->rows += run->rows;
-	if (*known != run->of)
-		join_segment(join->g, run->of, join->g->pages->columns);
+	g->rows += run->rows;
+	if (*known == run->of)
+		return GS_OK;
 	*known = run->of;
-	return GS_OK;
+	join_segment(g, run->of, join->table->columns);
+	return gs_steps_rows(g->steps) == NULL || gsd_rows_add(&g->rows_of, g->pages, run->of) ? GS_OK : GS_NOMEM;
 }
 
 /*
- * Adds the ranges and the rows of the mask's pages.
+ * Adds the ranges and the rows of the pages of a table's mask.
  */
 static gs_status
-join_pages(grouping *g)
+join_pages(grouping *g, const page_job *table)
 {
-	joining join = {.g = g};
+	joining join = {.g = g, .table = table};
 
-	return gsd_pages_runs(g->pages, 0, ((uint64_t) g->pages->blocks + 63) / 64, join_run, &join);
+	return gsd_pages_runs(table, 0, ((uint64_t) table->blocks + 63) / 64, join_run, &join);
+}
+
+/*
+ * Has rows name segments by one list, which has all of them.
+ */
+static gs_status
+name_segments(grouping *g)
+{
+	if (gs_steps_rows(g->steps) == NULL)
+		return GS_OK;
+	g->pages->named = &g->rows_of;
+	return gsd_rows_add_added(&g->rows_of, g->pages) ? GS_OK : GS_NOMEM;
 }
 
 /*
@@ -206,21 +317,20 @@ do_part(void *arg, uint32_t worker, uint32_t part)
 }
 
 /*
- * Does all parts, round after round.
+ * Does all parts, in rounds.  On a device there are none.
  */
 static gs_status
 do_parts(grouping *g)
 {
 	uint32_t parts;
 
-	while (g->status == GS_OK && (parts = gs_groups_parts(g->groups)) > 0)
+	while ((parts = gs_groups_parts(g->groups)) > 0)
 	{
-		if (g->pages->t->place->dev == NULL && !gsd_pool_run(g->pages->c, parts, do_part, g))
+		if (!gsd_pool_run(g->pages->c, parts, do_part, g))
 			return GS_CANCELLED;
-		for (uint32_t part = 0; g->pages->t->place->dev != NULL && part < parts; part++)
-			do_part(g, 0, part);
+		GS_TRY((gs_status) g->status);
 	}
-	return (gs_status) g->status;
+	return GS_OK;
 }
 
 /*
@@ -232,7 +342,9 @@ group_in_turn(page_job *j)
 	grouping *g = j->arg;
 	uint32_t workers = j->t->place->dev != NULL ? 1 : j->c->turn.threads;
 
-	GS_TRY(join_pages(g));
+	for (const page_job *table = j; table != NULL; table = table->further)
+		GS_TRY(join_pages(g, table));
+	GS_TRY(name_segments(g));
 	GS_TRY(open_engine(g));
 	GS_TRY(gs_groups_open(g->engine, g->steps, g->ranges, g->rows, workers, &g->groups));
 	GS_TRY(gsd_pages_run(j));
@@ -246,31 +358,51 @@ gsd_grouping_do(grouping *g)
 	return gsd_pages_in_turn(g->pages, group_in_turn);
 }
 
+/*
+ * Copies TIDs of the next rows.  The client may write to out, so rows never lie there.
+ */
+static gs_status
+read_rows(grouping *g, uint64_t *out, uint64_t n)
+{
+	gs_row rows[ROWS_AT_ONCE];
+	uint64_t tids[ROWS_AT_ONCE];
+
+	for (uint64_t done = 0, some; done < n; done += some)
+	{
+		some = n - done < ROWS_AT_ONCE ? n - done : ROWS_AT_ONCE;
+		GS_TRY(gs_groups_read(g->groups, g->engine, g->given + done, some, rows));
+		GS_TRY(gsd_rows_tids(&g->rows_of, rows, some, tids));
+		memcpy(out + done, tids, some * sizeof(*tids));
+	}
+	return GS_OK;
+}
+
 gs_status
 gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n)
 {
 	uint64_t room = room_bytes / g->bytes, left = g->count - g->given;
 
 	*n = left < room ? left : room;
-	if (*n > 0)
-		GS_TRY(gs_groups_read(g->groups, g->engine, g->given, *n, (gs_reduced *) out));
+	if (*n > 0 && gs_steps_rows(g->steps) != NULL)
+		GS_TRY(read_rows(g, (uint64_t *) out, *n));
+	else if (*n > 0)
+		GS_TRY(gs_groups_read(g->groups, g->engine, g->given, *n, out));
 	g->given += *n;
 	return GS_OK;
 }
 
 void
-gsd_grouping_free(grouping *g)
+gsd_grouping_free(grouping *g, bool answered)
 {
 	page_job *j = g->pages;
 
 	if (g->groups != NULL)
 		gs_groups_close(g->groups, g->engine);
+	gsd_rows_free(&g->rows_of);
 	if (g->reserved > 0)
 		gsd_device_reserve_less(j->t->place->dev, g->reserved);
 	for (uint32_t i = 0; i < j->nadded; i++)
-		gsd_segment_free(j->t->place, j->added[i]);
+		gsd_segment_free(gsd_place_scratch(j->t->place), j->added[i]);
 	free(j->added);
-	if (g->mask != NULL)
-		gsd_work_give(gsd_mask_bytes(j->blocks));
-	free(g->mask);
+	free_tables(g, answered);
 }

@@ -17,12 +17,17 @@
 #define WORK_PART 8
 #define LEAST_WORK ((uint64_t) 16 << 20)
 
+/* Jobs that a device does at once: one prepares while another's kernels run, and few threads wait for it busily. */
+#define DEVICE_TURNS 4
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t host_limit, device_limit; /* 0: not known, or the usual one; protected by the mutex */
 static uint64_t work_taken; /* of the share of directories, masks and lists */
 static uint64_t scratch_taken; /* by questions with groups */
-static place host = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-static place on_devices[GSD_MAX_DEVICES] = {[0 ... GSD_MAX_DEVICES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
+static place host = {.mutex = PTHREAD_MUTEX_INITIALIZER, .turns = {.left = 1}};
+static place host_scratch = {.mutex = PTHREAD_MUTEX_INITIALIZER}; /* has no jobs, and so no turns */
+static place on_devices[GSD_MAX_DEVICES] = {
+	[0 ... GSD_MAX_DEVICES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER, .turns = {.left = DEVICE_TURNS}}};
 
 void
 gsd_columns_limits(const gsd_settings *settings)
@@ -114,6 +119,41 @@ share(void)
 }
 
 /*
+ * Counts scratch, which has a share and what columns leave.  Returns false if there is no room.
+ */
+static bool
+scratch_take(uint64_t bytes)
+{
+	uint64_t limit;
+	bool room;
+
+	pthread_mutex_lock(&mutex);
+	limit = share() + (host.taken < limit_of(&host) ? limit_of(&host) - host.taken : 0);
+	room = bytes <= limit && scratch_taken <= limit - bytes;
+	if (room)
+		scratch_taken += bytes;
+	pthread_mutex_unlock(&mutex);
+	return room;
+}
+
+/*
+ * Gives it back.
+ */
+static void
+scratch_give(uint64_t bytes)
+{
+	pthread_mutex_lock(&mutex);
+	scratch_taken -= bytes;
+	pthread_mutex_unlock(&mutex);
+}
+
+place *
+gsd_place_scratch(place *p)
+{
+	return p->dev != NULL ? p : &host_scratch;
+}
+
+/*
  * Counts bytes within the limits of a place.  Returns false if there is no room.  Scratch beyond its share takes room
  * from columns.
  */
@@ -123,6 +163,8 @@ take(place *p, uint64_t bytes)
 	uint64_t limit, taken;
 	bool room;
 
+	if (p == &host_scratch)
+		return scratch_take(bytes);
 	pthread_mutex_lock(&mutex);
 	limit = limit_of(p);
 	taken = p->taken + (p->dev == NULL && scratch_taken > share() ? scratch_taken - share() : 0);
@@ -139,6 +181,11 @@ take(place *p, uint64_t bytes)
 static void
 give(place *p, uint64_t bytes)
 {
+	if (p == &host_scratch)
+	{
+		scratch_give(bytes);
+		return;
+	}
 	pthread_mutex_lock(&mutex);
 	p->taken -= bytes;
 	if (p->dev != NULL)
@@ -166,35 +213,6 @@ gsd_work_give(uint64_t bytes)
 {
 	pthread_mutex_lock(&mutex);
 	work_taken -= bytes;
-	pthread_mutex_unlock(&mutex);
-}
-
-/*
- * Counts scratch, which has a share and what columns leave.  Returns false if there is no room.
- */
-static bool
-scratch_take(uint64_t bytes)
-{
-	uint64_t limit;
-	bool room;
-
-	pthread_mutex_lock(&mutex);
-	limit = share() + (host.taken < limit_of(&host) ? limit_of(&host) - host.taken : 0);
-	room = bytes <= limit && scratch_taken <= limit - bytes;
-	if (room)
-		scratch_taken += bytes;
-	pthread_mutex_unlock(&mutex);
-	return room;
-}
-
-/*
- * Gives it back.
- */
-static void
-scratch_give(uint64_t bytes)
-{
-	pthread_mutex_lock(&mutex);
-	scratch_taken -= bytes;
 	pthread_mutex_unlock(&mutex);
 }
 

@@ -99,9 +99,9 @@ add_span(const pending *p)
 
 	if (p->rows == 0)
 		return true;
-	if (p->of != p->w->last && !add_segment(p->j, p->w, p->of))
+	if (p->j->named == NULL && p->of != p->w->last && !add_segment(p->j, p->w, p->of))
 		return false;
-	span.segment = p->w->nsegments - 1;
+	span.segment = p->j->named != NULL ? gsd_rows_place(p->j->named, p->of) : p->w->nsegments - 1;
 	return append(&p->w->spans, &span, sizeof(span));
 }
 
@@ -141,7 +141,8 @@ bits_of_blocks(uint32_t blocks, uint64_t word)
  * Gives the pages of a word one by one.
  */
 static gs_status
-take_pages(const page_job *j, uint64_t word, uint64_t bits, gs_status (*take)(void *arg, const page_run *run), void *arg)
+take_pages(const page_job *j, uint64_t word, uint64_t bits, gs_status (*take)(void *arg, const page_run *run),
+		   void *arg)
 {
 	for (; bits != 0; bits &= bits - 1)
 	{
@@ -248,11 +249,12 @@ static gs_status
 list_added(const page_job *j, page_worker *w, uint32_t index)
 {
 	const segment *s = j->added[index];
-	gs_span span = {.segment = w->nsegments++, .rows = s->rows};
+	gs_span span = {.rows = s->rows};
 
-	return append(&w->columns, s->columns, j->ncolumns * sizeof(gs_held)) && append(&w->spans, &span, sizeof(span))
-			   ? GS_OK
-			   : GS_NOMEM;
+	span.segment = j->named != NULL ? j->named->held + index : w->nsegments++;
+	if (j->named == NULL && !append(&w->columns, s->columns, j->ncolumns * sizeof(gs_held)))
+		return GS_NOMEM;
+	return append(&w->spans, &span, sizeof(span)) ? GS_OK : GS_NOMEM;
 }
 
 /*
@@ -263,8 +265,8 @@ rows_of_list(const page_job *j, const page_worker *w)
 {
 	return (gs_held_rows){.types = j->types,
 						  .ncolumns = j->ncolumns,
-						  .nsegments = w->nsegments,
-						  .columns = (const gs_held *) w->columns.data,
+						  .nsegments = j->named != NULL ? j->named->n : w->nsegments,
+						  .columns = j->named != NULL ? j->named->columns : (const gs_held *) w->columns.data,
 						  .nspans = w->spans.used / sizeof(gs_span),
 						  .spans = (const gs_span *) w->spans.data};
 }
@@ -325,7 +327,7 @@ gsd_pages_own(const page_job *j, uint32_t worker)
 }
 
 /*
- * Returns the number of units of pages.
+ * Returns the number of units of a table's pages.
  */
 static uint32_t
 page_units(const page_job *j)
@@ -334,17 +336,34 @@ page_units(const page_job *j)
 }
 
 /*
- * Makes the list of a unit: of pages, or, behind those, an added segment.
+ * Returns the number of units.
+ */
+static uint32_t
+all_units(const page_job *j)
+{
+	uint32_t units = j->nadded;
+
+	for (const page_job *table = j; table != NULL; table = table->further)
+		units += page_units(table);
+	return units;
+}
+
+/*
+ * Makes the list of a unit: of a table's pages, or, behind those of all tables, an added segment.
  */
 static gs_status
 list_unit(const page_job *j, page_worker *w, uint32_t index)
 {
-	uint64_t words = ((uint64_t) j->blocks + 63) / 64, first = (uint64_t) index * UNIT_WORDS;
-
 	clear_list(w);
-	if (index >= page_units(j))
-		return list_added(j, w, index - page_units(j));
-	return list_pages(j, w, first, first + UNIT_WORDS < words ? first + UNIT_WORDS : words);
+	for (const page_job *table = j; table != NULL; table = table->further)
+	{
+		uint64_t words = ((uint64_t) table->blocks + 63) / 64, first = (uint64_t) index * UNIT_WORDS;
+
+		if (index < page_units(table))
+			return list_pages(table, w, first, first + UNIT_WORDS < words ? first + UNIT_WORDS : words);
+		index -= page_units(table);
+	}
+	return list_added(j, w, index);
 }
 
 /*
@@ -383,7 +402,8 @@ do_on_device(page_job *j)
 	if (gsd_pages_engine(j, 0) == NULL)
 		return GS_NOMEM;
 	clear_list(j->workers[0]);
-	GS_TRY(list_pages(j, j->workers[0], 0, ((uint64_t) j->blocks + 63) / 64));
+	for (const page_job *table = j; table != NULL; table = table->further)
+		GS_TRY(list_pages(table, j->workers[0], 0, ((uint64_t) table->blocks + 63) / 64));
 	for (uint32_t i = 0; i < j->nadded; i++)
 		GS_TRY(list_added(j, j->workers[0], i));
 	rows = rows_of_list(j, j->workers[0]);
@@ -401,7 +421,7 @@ gsd_pages_run(page_job *j)
 	if (j->t->place->dev != NULL)
 		status = do_on_device(j);
 	else
-		status = gsd_pool_run(j->c, page_units(j) + j->nadded, do_unit, j) ? (gs_status) j->status : GS_CANCELLED;
+		status = gsd_pool_run(j->c, all_units(j), do_unit, j) ? (gs_status) j->status : GS_CANCELLED;
 	for (uint32_t i = 0; i < GSD_MAX_THREADS; i++)
 	{
 		j->rows += j->workers[i] != NULL ? j->workers[i]->rows : 0;
@@ -413,17 +433,42 @@ gsd_pages_run(page_job *j)
 gs_status
 gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j))
 {
-	const bool device = j->t->place->dev != NULL;
 	gs_status status;
 
-	if (!device && !gsd_pool_enter(j->c))
+	if (!gsd_turn_enter(j->c, &j->t->place->turns))
 		return GS_CANCELLED;
 	gsd_set_busy(j->c, true);
 	status = work(j);
-	if (!device)
-		gsd_pool_leave(j->c);
+	gsd_turn_leave(&j->t->place->turns);
 	gsd_set_busy(j->c, false);
 	return status;
+}
+
+bool
+gsd_pages_have_columns(const page_job *j)
+{
+	for (uint32_t i = 0; i < j->ncolumns; i++)
+		if (j->columns[i] >= j->t->ncolumns || j->t->types[j->columns[i]] != j->types[i])
+			return false;
+	return true;
+}
+
+bool
+gsd_pages_copy_mask(page_job *j)
+{
+	uint64_t bytes = gsd_mask_bytes(j->blocks);
+
+	if (!gsd_work_take(bytes))
+		return false;
+	j->copied = malloc(bytes > 0 ? bytes : 1);
+	if (j->copied == NULL)
+	{
+		gsd_work_give(bytes);
+		return false;
+	}
+	memcpy(j->copied, (const void *) j->mask, bytes);
+	j->mask = j->copied;
+	return true;
 }
 
 gs_status
@@ -451,6 +496,9 @@ gsd_pages_leave(page_job *j, bool answered)
 {
 	for (uint32_t i = 0; i < GSD_MAX_THREADS; i++)
 		free_worker(j, j->workers[i]);
+	if (j->copied != NULL)
+		gsd_work_give(gsd_mask_bytes(j->blocks));
+	free(j->copied);
 	if (j->v == NULL)
 		return;
 	pthread_mutex_lock(&j->t->mutex);

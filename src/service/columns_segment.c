@@ -68,20 +68,22 @@ pages_valid(const gsd_page *pages, uint32_t npages, uint64_t *rows, uint64_t *bi
 }
 
 /*
- * Allocates a segment's own memory in the host's: itself, its ranges, its pages, and bitmaps if some page has gaps.
+ * Allocates a segment's own memory in a place of the host's: itself, its ranges, its pages, and bitmaps if some page
+ * has gaps.
  */
 static segment *
-alloc_segment(uint32_t ncolumns, uint32_t npages, uint64_t bitmaps)
+alloc_segment(place *own, uint32_t ncolumns, uint32_t npages, uint64_t bitmaps)
 {
 	uint64_t head = aligned(sizeof(segment) + ncolumns * sizeof(gs_held)), ranges = ncolumns * sizeof(gs_range);
 	uint64_t pages = npages * sizeof(held_page), lines = bitmaps > 0 ? npages * sizeof(held_lines) : 0;
 	char *block;
 	segment *s;
 
-	if (gsd_place_alloc(gsd_place_host(), head + ranges + pages + lines + bitmaps, &block) != GS_OK)
+	if (gsd_place_alloc(own, head + ranges + pages + lines + bitmaps, &block) != GS_OK)
 		return NULL;
 	s = (segment *) block;
 	memset(s, 0, head);
+	s->own = own;
 	s->own_bytes = head + ranges + pages + lines + bitmaps;
 	s->npages = npages;
 	s->ranges = (gs_range *) (block + head);
@@ -130,7 +132,7 @@ make_of_pages(const table *t, const gsd_page *pages, uint32_t npages, const char
 
 	if (!pages_valid(pages, npages, &rows, &bitmaps) || bitmaps > room)
 		return GS_INVALID;
-	*made = alloc_segment(t->ncolumns, npages, bitmaps);
+	*made = alloc_segment(gsd_place_host(), t->ncolumns, npages, bitmaps);
 	if (*made == NULL)
 		return GS_NOMEM;
 	return fill_pages(*made, pages, from) ? GS_OK : GS_INVALID;
@@ -288,7 +290,7 @@ gsd_segment_of_chunk(place *p, const uint8_t *types, uint32_t ncolumns, const ch
 	segment *s;
 
 	GS_TRY(gs_view_open(&view, (const gs_chunk *) slot, slot_bytes, ncolumns));
-	s = alloc_segment(ncolumns, 0, 0);
+	s = alloc_segment(gsd_place_scratch(gsd_place_host()), ncolumns, 0, 0);
 	if (s == NULL)
 		return GS_NOMEM;
 	s->rows = view.rows;
@@ -325,7 +327,7 @@ void
 gsd_segment_free(place *p, segment *s)
 {
 	gsd_place_free(p, s->data, s->bytes);
-	gsd_place_free(gsd_place_host(), (char *) s, s->own_bytes);
+	gsd_place_free(s->own, (char *) s, s->own_bytes);
 }
 
 bool

@@ -108,18 +108,22 @@ void
 gsd_fault_groups(bool chosen, uint64_t given, char *part, uint64_t count, const gs_steps *steps)
 {
 	uint64_t bytes = gs_steps_result_bytes(steps);
-	uint32_t nkeys = gs_steps_group(steps)->nkeys;
+	const gs_group_step *group = gs_steps_group(steps);
+	uint64_t key_bytes = group != NULL ? group->nkeys * sizeof(gs_reduced) : bytes;
 
 	if (given == 0 && gsd_fault_here(chosen, FAULT_CORRUPT, STAGE_FINISH))
 		memset(part, 0xff, count * bytes);
 	if (given == 0 && gsd_fault_here(chosen, FAULT_KEYS, STAGE_FINISH))
 		for (uint64_t i = 0; i < count; i++)
-			memset(part + i * bytes, 0, nkeys * sizeof(gs_reduced));
+			memset(part + i * bytes, 0, key_bytes);
 	/* at stage next, of a result of one part as well, one is there twice, or the order is another one */
 	if (count > 1 && gsd_fault_here(chosen, FAULT_CORRUPT, STAGE_NEXT))
 		memcpy(part + (count - 1) * bytes, part, bytes);
 	if (count > 1 && gsd_fault_here(chosen, FAULT_ORDER, STAGE_FINISH))
 		reverse(part, count, bytes);
+	/* a line that its page does not have, in place of the first row's */
+	if (count > 0 && group == NULL && gsd_fault_here(chosen, FAULT_ORDER, STAGE_NEXT))
+		*(uint64_t *) part |= 0xff;
 }
 
 void

@@ -1,7 +1,8 @@
 /*
- * pool.c: the one pool of threads of this process, for jobs over columns in host memory.  Jobs are admitted in turn,
- * one at a time, and then have all threads.  The connection's own thread works, too, and is the only one that calls the
- * client's callbacks: it looks for cancels between two units of work, and while it waits for the others.
+ * pool.c: the one pool of threads of this process, for jobs over columns in host memory, and the queues in which jobs
+ * over columns wait for their turn.  In host memory it is one's turn at a time, who then has all threads.  The
+ * connection's own thread works, too, and is the only one that calls the client's callbacks: it looks for cancels
+ * between two units of work, and while it waits for the others.
  */
 #include "client.h"
 
@@ -25,9 +26,7 @@ typedef struct pool_job
 } pool_job;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t turn_over = PTHREAD_COND_INITIALIZER, work_there = PTHREAD_COND_INITIALIZER,
-					  work_done = PTHREAD_COND_INITIALIZER;
-static pool_turn *first_turn, **last_turn = &first_turn;
+static pthread_cond_t work_there = PTHREAD_COND_INITIALIZER, work_done = PTHREAD_COND_INITIALIZER;
 static int wanted_threads; /* 0: one for each core */
 static int started;		   /* threads, which never end */
 static pool_job *current;
@@ -102,20 +101,6 @@ start_threads(int threads)
 	pthread_attr_destroy(&attributes);
 }
 
-/* Removes a job from the queue. */
-static void
-leave_queue(pool_turn *mine)
-{
-	pool_turn **at = &first_turn;
-
-	while (*at != mine)
-		at = &(*at)->next;
-	*at = mine->next;
-	if (last_turn == &mine->next)
-		last_turn = at;
-	pthread_cond_broadcast(&turn_over);
-}
-
 /*
  * Waits for a while for a condition; the mutex is held, and is not while the client is looked at.  The watchdog does
  * not count a wait for the turn.  Returns false if the client has cancelled or left.
@@ -139,32 +124,84 @@ wait_and_look(connection *c, pthread_cond_t *condition, bool busy)
 	return !cancelled;
 }
 
-bool
-gsd_pool_enter(connection *c)
+/* Removes a connection from those that wait. */
+static void
+leave_queue(turn_queue *queue, pool_turn *mine)
+{
+	pool_turn *before = NULL;
+
+	for (pool_turn *turn = queue->first; turn != mine; turn = turn->next)
+		before = turn;
+	if (before != NULL)
+		before->next = mine->next;
+	else
+		queue->first = mine->next;
+	if (queue->last == mine)
+		queue->last = before;
+}
+
+/* Passes a turn on to who waits longest. */
+static void
+pass_on(turn_queue *queue)
+{
+	pool_turn *next = queue->first;
+
+	queue->left++;
+	if (next == NULL)
+		return;
+	queue->left--;
+	leave_queue(queue, next);
+	next->mine = true;
+	pthread_cond_signal(&next->come);
+}
+
+/* Waits for a turn, behind all others that do.  Returns false without one, if the client has cancelled or left. */
+static bool
+await_turn(connection *c, turn_queue *queue)
 {
 	pool_turn *mine = &c->turn;
+	bool there = true;
+
+	pthread_cond_init(&mine->come, NULL);
+	mine->mine = false;
+	mine->next = NULL;
+	if (queue->last != NULL)
+		queue->last->next = mine;
+	else
+		queue->first = mine;
+	queue->last = mine;
+	while (there && !mine->mine)
+		there = wait_and_look(c, &mine->come, false);
+	if (!there && mine->mine)
+		pass_on(queue);
+	else if (!there)
+		leave_queue(queue, mine);
+	pthread_cond_destroy(&mine->come);
+	return there;
+}
+
+bool
+gsd_turn_enter(connection *c, turn_queue *queue)
+{
 	int cores = gsd_cores() < GSD_MAX_THREADS ? gsd_cores() : GSD_MAX_THREADS;
-	bool mine_now = true;
+	bool mine = true;
 
 	atomic_store(&c->cancelled, false);
 	pthread_mutex_lock(&mutex);
-	mine->next = NULL;
-	*last_turn = mine;
-	last_turn = &mine->next;
-	while (mine_now && first_turn != mine)
-		mine_now = wait_and_look(c, &turn_over, false);
-	if (!mine_now)
-		leave_queue(mine);
-	mine->threads = wanted_threads > 0 ? (uint32_t) wanted_threads : (uint32_t) cores;
+	if (queue->left > 0)
+		queue->left--;
+	else
+		mine = await_turn(c, queue);
+	c->turn.threads = wanted_threads > 0 ? (uint32_t) wanted_threads : (uint32_t) cores;
 	pthread_mutex_unlock(&mutex);
-	return mine_now;
+	return mine;
 }
 
 void
-gsd_pool_leave(connection *c)
+gsd_turn_leave(turn_queue *queue)
 {
 	pthread_mutex_lock(&mutex);
-	leave_queue(&c->turn);
+	pass_on(queue);
 	pthread_mutex_unlock(&mutex);
 }
 

@@ -94,7 +94,8 @@ check_valid(const gsd_check *check, size_t bytes)
 static bool
 ask_valid(const gsd_ask *ask, size_t bytes)
 {
-	return bytes >= sizeof(*ask) && ask->table != 0 && ask->ncolumns > 0 && ask->ncolumns <= GS_STEPS_MAX_COLUMNS &&
+	return bytes >= sizeof(*ask) && ask->table != 0 && ask->zero == 0 && ask->ncolumns > 0 &&
+		   ask->ncolumns <= GS_STEPS_MAX_COLUMNS &&
 		   ask->steps_bytes >= sizeof(gs_steps) && ask->steps_bytes <= GS_STEPS_MAX_BYTES &&
 		   bytes == sizeof(*ask) + ask->ncolumns * sizeof(uint32_t);
 }
@@ -181,8 +182,8 @@ columns_answer_valid(const gsd_message *m, size_t bytes)
 			return bytes == sizeof(gsd_checked) && m->checked.status <= GS_WRONG_ORDER;
 		case GSD_ANSWERED:
 			return bytes == sizeof(gsd_answered) && m->answered.status <= GS_WRONG_ORDER &&
-				   m->answered.bytes <= GS_GROUPS_MOST_BYTES && m->answered.bytes % sizeof(gs_reduced) == 0 &&
-				   m->answered.groups <= m->answered.bytes / sizeof(gs_reduced) &&
+				   m->answered.bytes <= GS_GROUPS_MOST_BYTES && m->answered.bytes % sizeof(gs_row) == 0 &&
+				   m->answered.groups <= m->answered.bytes / sizeof(gs_row) &&
 				   (m->answered.bytes == 0 || m->answered.status == GS_OK);
 		default:
 			return false;

@@ -10,7 +10,7 @@
 #include "kernels/gs.h"
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 7
+#define GSD_VERSION 8
 
 /* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
@@ -404,8 +404,11 @@ typedef struct gsd_checked
 /*
  * A list of steps (kernels/gs_steps.h) over the rows of the pages whose bits are set in the mask, which begins in slot
  * 0, and over rows that GSD_ADD brings, in chunks of the list's columns.  The list begins in the slot after the mask;
- * the slots after the list are free for chunks.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes follow,
- * one for each column of the list.
+ * the slots after the list, and after further tables, are free for chunks.  Pages with clear bits are wanted
+ * (GSD_WANTED).  Column indexes follow, one for each column of the list.
+ *
+ * Lists that gs_reduce_rows does not carry out may be about further tables in the same place, whose rows count as well:
+ * so many gsd_asked begin in the slot after the list, each behind the mask of the one before.
  */
 typedef struct gsd_ask
 {
@@ -415,16 +418,29 @@ typedef struct gsd_ask
 	uint64_t table;
 	uint64_t version;
 	uint32_t blocks;
+	uint32_t further;
+	uint32_t zero;
 	uint32_t ncolumns;
 	uint32_t columns[];
 } gsd_ask;
+
+/* A further table of a question.  gsd_asked_bytes from its begin on is its mask. */
+typedef struct gsd_asked
+{
+	uint64_t table;
+	uint64_t version;
+	uint32_t blocks;
+	uint32_t zero;
+	uint32_t columns[];
+} gsd_asked;
 
 /*
  * The results lie in area 0, if they fit there, and the question is over.  Otherwise GSD_PARTs bring all groups,
  * GSD_TAKEN gives an area back, and the question is over with the last group.  GSD_FAILED may come instead of a part.
  * status GS_INVALID: no such version any more, one that lacks a page of the mask, or other
  * columns; GS_PROTOCOL: the list or a chunk breaks its rules, or other rows came than GSD_FINISH counts; GS_OVERFLOW: a
- * value left its range; GS_TOO_BIG: more than GS_GROUPS_MOST_BYTES of groups, or keys that do not fit together.
+ * value left its range; GS_TOO_BIG: more than GS_GROUPS_MOST_BYTES of groups, keys that do not fit together, or tables
+ * in several places.
  */
 typedef struct gsd_answered
 {
@@ -434,9 +450,15 @@ typedef struct gsd_answered
 	uint64_t rows;	 /* of the pages */
 	uint64_t pages;
 	uint64_t engine_ns;
-	uint64_t groups; /* in the results; 0 unless GS_OK */
-	uint64_t bytes;	 /* of the results, gs_steps_result_bytes for each group */
+	uint64_t groups; /* or rows, in the results; 0 unless GS_OK */
+	uint64_t bytes;	 /* of the results, gs_steps_result_bytes for each group, or row */
 } gsd_answered;
+
+/*
+ * A row in the results of a list with ROWS, 8 bytes: of a page, its block above 16 bits of line pointer; of a chunk,
+ * this bit and the number of rows that were added before.
+ */
+#define GSD_ADDED_ROW ((uint64_t) 1 << 63)
 
 /* Returns the first slot behind some bytes that begin in a slot. */
 static inline uint64_t
@@ -450,6 +472,13 @@ static inline uint64_t
 gsd_mask_bytes(uint64_t blocks)
 {
 	return (blocks + 63) / 64 * sizeof(uint64_t);
+}
+
+/* Returns the bytes of a further table of a question, without its mask. */
+static inline uint64_t
+gsd_asked_bytes(uint32_t ncolumns)
+{
+	return sizeof(gsd_asked) + (ncolumns + 1) / 2 * 2 * sizeof(uint32_t);
 }
 
 /* Any message. */

@@ -1,6 +1,6 @@
 /*
- * places.c: lists of steps with ROWS, against plain C: orders by columns of every type, both directions, NULLs first and
- * last, ties, pages everywhere and beyond the end, filters, keys that lie unevenly, several workers, threads.
+ * places.c: lists of steps with ROWS, against plain C: orders by columns of every type, both directions, NULLs first
+ * and last, ties, pages everywhere and beyond the end, filters, keys that lie unevenly, several workers, threads.
  */
 #include "scan_test.h"
 

@@ -158,7 +158,8 @@ column_range(const table *t, uint32_t c)
 uint32_t
 range_bits(const gs_range *range, gs_type type)
 {
-	gs_wide low = gs_constant_scalar(&range->low, false).integer, high = gs_constant_scalar(&range->high, false).integer;
+	gs_wide low = gs_constant_scalar(&range->low, false).integer;
+	gs_wide high = gs_constant_scalar(&range->high, false).integer;
 	gs_unsigned_wide span = low > high ? 0 : (gs_unsigned_wide) high - (gs_unsigned_wide) low;
 	uint32_t bits = 0;
 

@@ -296,6 +296,23 @@ add_runs(steps_list *l, uint32_t run, uint32_t of, bool partition)
 		list_top(l, 1 + rnd() % 50, &(gs_top_order){(partition ? 3 : 2) + 3, rnd() % 2, 0, 0}, 1);
 }
 
+/* Adds aggregates that need all values of a group: of all rows, or by a column; of the last column and the number. */
+static void
+add_whole(steps_list *l, uint32_t n)
+{
+	uint32_t key = (uint32_t) (rnd() % n);
+
+	list_group(l, 3);
+	list_column(l, GS_COUNT, NUMBER, GS_NUMBER_I32);
+	list_refine(l, GS_RANK_FLOOR, 0.5, NULL, 0);
+	list_column(l, GS_COUNT, n - 1, number_of((gs_type) l->head.types[n - 1]));
+	list_refine(l, GS_RANK_DISC, 0.75, NULL, 0);
+	list_column(l, GS_COUNT, n - 1, number_of((gs_type) l->head.types[n - 1]));
+	list_refine(l, GS_DISTINCT, 0, NULL, 0);
+	if (rnd() % 2)
+		list_keys(l, &key, 1);
+}
+
 /* Adds groups: each row's, with every column of windows, or by a column of one, or the runs of the last. */
 static void
 add_groups(steps_list *l, uint32_t n, const window *last)
@@ -305,6 +322,11 @@ add_groups(steps_list *l, uint32_t n, const window *last)
 	if (last->functions[0].function == GS_WINDOW_RUN && rnd() % 4)
 	{
 		add_runs(l, n - last->nfunctions, last->functions[0].column, last->npartition > 0);
+		return;
+	}
+	if (rnd() % 4 == 0)
+	{
+		add_whole(l, n);
 		return;
 	}
 	list_group(l, key == NUMBER ? n : 3);

@@ -1,5 +1,5 @@
-# GpuSortQueries.pm: random queries for resident columns: aggregates and filters over columns of all types that can be
-# held, with constants at the edges of their types and beyond.
+# GpuSortQueries.pm: random queries for resident columns: aggregates, pages, rows and filters over columns of all types
+# that can be held, with constants at the edges of their types and beyond.
 package GpuSortQueries;
 
 use strict;
@@ -236,8 +236,50 @@ sub grouped_query
 	$order = (@list && chance(0.7) ? "$list[0] " . one_of('', 'DESC', 'DESC NULLS LAST', 'NULLS FIRST') . ', ' : '')
 		. $keys
 		if chance(0.4);
+	return "SELECT DISTINCT $keys FROM $table $where ORDER BY $order $limit" if !@list && $having eq '' && chance(0.5);
 	return 'SELECT ' . join(', ', $keys, map { "$list[$_] AS a$_" } 0 .. $#list)
 		. " FROM $table $where GROUP BY $keys $having ORDER BY $order $limit";
+}
+
+# A column as it is returned, equal for values that are equal.
+sub returned
+{
+	my ($name, $type) = @_;
+	return $type =~ /^float/ ? "CASE WHEN $name = 0 THEN 0 ELSE $name END" : $name;
+}
+
+# A page of a table in an order; which of equal rows come first does not show.
+sub page_query
+{
+	my ($table, $columns, $plain) = @_;
+	my @names = grep { $columns->{$_} !~ /^uuid/ } sort keys %$columns;
+	my @order = map { one_of(@names) } 1 .. one_of(1, 1, 2, $plain ? 2 : 4);
+	my $where = random_filter($columns, $plain);
+	my $limit = one_of(1, 5, 20, 20, 1000);
+	my $offset = one_of('', '', 'OFFSET ' . int(rand(30000)));
+
+	$limit = one_of('NULL', '0', "(SELECT $limit)") if !$plain && chance(0.2);
+	return 'SELECT ' . join(', ', map { returned($order[$_], $columns->{ $order[$_] }) . " AS a$_" } 0 .. $#order)
+		. " FROM $table $where ORDER BY "
+		. join(', ', map { "$_ " . one_of('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST') } @order)
+		. " LIMIT $limit $offset";
+}
+
+# Rows that a filter passes, by themselves or below other things.
+sub rows_query
+{
+	my ($table, $columns, $plain) = @_;
+	my ($name, $type) = one_column($columns);
+	my $where = random_filter($columns, $plain);
+	my $more = plain_condition($name, $type);
+	my $query = "SELECT ctid, * FROM $table " . ($where eq '' ? "WHERE $more" : "$where AND $more");
+
+	return "$query ORDER BY ctid LIMIT 2000" if $plain || chance(0.5);
+	return "SELECT count(*), count(DISTINCT q.$name) FROM ($query OFFSET 0) AS q" if chance(0.3);
+	return "SELECT q.ctid, (SELECT count(*) FROM $table WHERE $name = q.$name AND $more) FROM ($query ORDER BY ctid"
+		. ' LIMIT 3) AS q ORDER BY 1'
+		if chance(0.3);
+	return "SELECT q.ctid, q.$name FROM ($query OFFSET 0) AS q JOIN $table AS j ON j.ctid = q.ctid ORDER BY 1 LIMIT 50";
 }
 
 # A query over a table's columns, given as name => type, and the query for the scale of its sums of floats.  plain: only
@@ -252,6 +294,8 @@ sub random_query
 
 	@numbers = grep { $columns->{$_} =~ /^(int|numeric)/ } sort keys %$columns unless @numbers;
 	return (grouped_query($table, $columns, $plain, @numbers), 'SELECT 1 AS one') if chance(0.4);
+	return (page_query($table, $columns, $plain), 'SELECT 1 AS one') if chance(0.2);
+	return (rows_query($table, $columns, $plain), 'SELECT 1 AS one') if chance(0.2);
 	foreach my $i (1 .. one_of(1, 1, 1, 2, 3, 5))
 	{
 		my ($aggregate, $scale) = aggregate($columns, $form >= 10, $plain, @numbers);

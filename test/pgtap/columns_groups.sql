@@ -32,55 +32,10 @@ INSERT INTO keyed SELECT g, g * 2, g % 3 FROM generate_series(1, 1000) AS g;
 VACUUM ANALYZE t, odd, p, keyed;
 SELECT gpusort_columns_add('t'), gpusort_columns_add('odd'), gpusort_columns_add('p'), gpusort_columns_add('keyed');
 
-CREATE FUNCTION plan_of(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	result text := '';
-BEGIN
-	PERFORM set_config('gpusort.columns', setting, true);
-	FOR line IN EXECUTE query LOOP
-		result := result || line || E'\n';
-	END LOOP;
-	RETURN result;
-END $$;
--- a query's rows, sorted
-CREATE FUNCTION rows_of(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	result text;
-	reason text;
-BEGIN
-	PERFORM set_config('gpusort.columns', setting, true);
-	EXECUTE 'SELECT string_agg(q::text, '' '' ORDER BY q::text COLLATE "C") FROM (' || query || ') AS q' INTO result;
-	RETURN result;
-EXCEPTION WHEN data_exception OR object_not_in_prerequisite_state THEN
-	GET STACKED DIAGNOSTICS reason = PG_EXCEPTION_DETAIL;
-	RETURN SQLERRM || reason;
-END $$;
--- waits until the keeper holds again what it let go of
-CREATE FUNCTION settled(query text) RETURNS bool LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM set_config('gpusort.columns', 'force', true);
-	FOR i IN 1 .. 60 LOOP
-		BEGIN
-			EXECUTE query;
-			RETURN true;
-		EXCEPTION WHEN object_not_in_prerequisite_state THEN
-			PERFORM pg_sleep(0.05);
-		END;
-	END LOOP;
-	RETURN false;
-END $$;
-CREATE FUNCTION answered(query text) RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT ok(settled(query), 'columns answer: ' || query) UNION ALL
-	SELECT is(rows_of(query, 'force'), rows_of(query, 'off'), query) UNION ALL
-	SELECT matches(plan_of('EXPLAIN ' || query, 'force'), 'GpuColumns', 'from columns: ' || query)
-$$;
+\ir columns_queries.psql
 -- from columns or, because of values, from the plan below
 CREATE FUNCTION same(query text) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT is(rows_of(query, 'on'), rows_of(query, 'off'), query)
-$$;
-CREATE FUNCTION left_alone(query text) RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT doesnt_match(plan_of('EXPLAIN ' || query, 'force'), 'GpuColumns', 'not from columns: ' || query)
 $$;
 -- the reason of a node that does not answer from columns; each query in force would fail
 CREATE FUNCTION reason_of(query text) RETURNS text LANGUAGE sql AS $$
@@ -94,6 +49,14 @@ SELECT answered(format('SELECT i2, min(%s), max(%1$s), percentile_disc(0.3) WITH
 	FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,f4,f8,n,w}'::text[]) AS v;
 SELECT answered(format('SELECT percentile_cont(0.37) WITHIN GROUP (ORDER BY %s), percentile_cont(ARRAY[0, 0.1, NULL, 0.5, 1]) WITHIN GROUP (ORDER BY %1$s), percentile_disc(ARRAY[[0.9, 0.1]]) WITHIN GROUP (ORDER BY %1$s) FROM t', v))
 	FROM unnest('{i2,i4,i8,f4,f8,n,w}'::text[]) AS v;
+
+-- 128 bits without an order
+CREATE TABLE random_ids (k int, u uuid);
+INSERT INTO random_ids SELECT g % 30, CASE WHEN g % 11 > 0 THEN md5((g % 3000)::text)::uuid END FROM generate_series(1, 20000) AS g;
+VACUUM ANALYZE random_ids;
+SELECT gpusort_columns_add('random_ids');
+SELECT answered(q) FROM unnest(ARRAY['SELECT i2, count(u), count(DISTINCT u) FROM t GROUP BY i2', 'SELECT count(DISTINCT u) FROM random_ids', 'SELECT k, count(DISTINCT u), gpu_count_distinct(u) FROM random_ids GROUP BY k',
+	'SELECT k, count(*) FILTER (WHERE u IS NULL) FROM random_ids WHERE u <> md5(''5'')::uuid GROUP BY k', 'SELECT count(DISTINCT u) FROM random_ids WHERE u IN (md5(''5'')::uuid, md5(''7'')::uuid) OR false', 'SELECT k, count(*) FROM random_ids WHERE u = md5(''8'')::uuid GROUP BY k']) AS q;
 
 -- what stands in a query with groups
 SELECT answered(q) FROM unnest(ARRAY[
@@ -117,10 +80,39 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i2, count(*) + g FROM t GROUP BY i2 HAVING count(*) > 1000 * g) AS x', 'SELECT k / 10, x FROM generate_series(1, 20) AS k LEFT JOIN (SELECT i4, sum(n) AS x FROM t GROUP BY i4) AS y ON i4 = k',
 	'SELECT s, count(*), sum(v), count(DISTINCT k) FROM p WHERE k < 4000 GROUP BY s', 'SELECT s, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM p2 GROUP BY s']) AS q;
 
+-- DISTINCT
+SELECT answered(format('SELECT DISTINCT %s FROM t', k)) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,m}'::text[]) AS k;
+SELECT answered(q) FROM unnest(ARRAY['SELECT DISTINCT i2, ok, m FROM t', 'SELECT DISTINCT m, i2, 5 FROM t WHERE i4 > 3', 'SELECT DISTINCT i2, i2 FROM t WHERE i4 > 300', 'SELECT DISTINCT i8 FROM t ORDER BY i8 DESC LIMIT 5', 'SELECT DISTINCT i8, i2 FROM t ORDER BY i2 NULLS FIRST, i8 LIMIT 5 OFFSET 3',
+	'SELECT DISTINCT i4 FROM t ORDER BY i4', 'SELECT DISTINCT i8 FROM t WHERE i8 < 0', 'SELECT count(*), sum(i4) FROM (SELECT DISTINCT i4, ok FROM t) AS x', 'SELECT DISTINCT i4 FROM t WHERE i4 = 3', 'SELECT DISTINCT s FROM p', 'SELECT DISTINCT v, s FROM p WHERE k < 4000 ORDER BY v LIMIT 7',
+	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT DISTINCT i2, g FROM t WHERE i4 > g ORDER BY i2 LIMIT g) AS x', 'SELECT i2, 7, count(*) FROM t GROUP BY 1, 2', 'SELECT DISTINCT m FROM t ORDER BY m LIMIT 2', 'SELECT DISTINCT i2 FROM t UNION ALL SELECT DISTINCT i4 FROM t']) AS q;
+SET enable_hashagg = off;
+SELECT answered(q) FROM unnest(ARRAY['SELECT DISTINCT i2, ok FROM t', 'SELECT i2, count(*) FROM t GROUP BY i2']) AS q;
+RESET enable_hashagg;
+
+-- groups, and aggregates of all values, over several partitions
+SELECT answered(q) FROM unnest(ARRAY['SELECT s, count(*) FROM p GROUP BY s', 'SELECT count(DISTINCT s), count(DISTINCT k), count(*) FROM p', 'SELECT s, sum(v), avg(k), count(DISTINCT v), percentile_cont(0.3) WITHIN GROUP (ORDER BY k) FROM p GROUP BY s',
+	'SELECT percentile_disc(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY v), mode() WITHIN GROUP (ORDER BY s) FROM p', 'SELECT k, v FROM p GROUP BY k, v ORDER BY v DESC LIMIT 9', 'SELECT s, max(v) FROM p WHERE k > 2500 GROUP BY s HAVING count(*) > 370',
+	'SELECT s, gpu_median(v) FROM p GROUP BY s']) AS q;
+BEGIN;
+UPDATE p SET v = v + 1 WHERE k % 500 = 0;
+INSERT INTO p SELECT g, g / 100.0, 77 FROM generate_series(4900, 5100) AS g;
+SELECT answered(q) FROM unnest(ARRAY['SELECT s, count(*), sum(v), count(DISTINCT k) FROM p GROUP BY s', 'SELECT count(DISTINCT v), percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM p']) AS q;
+ROLLBACK;
+-- of which one is not held, or has no rows
+CREATE TABLE half (k int, v int) PARTITION BY LIST (k);
+CREATE TABLE half1 PARTITION OF half FOR VALUES IN (1);
+CREATE TABLE half2 PARTITION OF half FOR VALUES IN (2);
+CREATE TABLE half3 PARTITION OF half FOR VALUES IN (3);
+CREATE TABLE half4 PARTITION OF half FOR VALUES IN (4);
+INSERT INTO half SELECT 1 + g % 3, g % 100 FROM generate_series(1, 20000) AS g;
+VACUUM ANALYZE half;
+SELECT gpusort_columns_add('half2'), gpusort_columns_add('half3'), gpusort_columns_add('half4');
+SELECT answered(q) FROM unnest(ARRAY['SELECT v, count(*), sum(k) FROM half GROUP BY v', 'SELECT count(DISTINCT v), mode() WITHIN GROUP (ORDER BY k) FROM half', 'SELECT k, count(*) FROM half GROUP BY k', 'SELECT count(DISTINCT v) FROM half WHERE k > 3']) AS q;
+
 -- what is left to PostgreSQL
-SELECT left_alone(q) FROM unnest(ARRAY['SELECT i4 + 1, count(*) FROM t GROUP BY i4 + 1', 'SELECT u, count(*) FROM t GROUP BY u', 'SELECT i2, ok, count(*) FROM t GROUP BY ROLLUP (i2, ok)', 'SELECT DISTINCT i2 FROM t',
+SELECT left_alone(q) FROM unnest(ARRAY['SELECT i4 + 1, count(*) FROM t GROUP BY i4 + 1', 'SELECT u, count(*) FROM t GROUP BY u', 'SELECT i2, ok, count(*) FROM t GROUP BY ROLLUP (i2, ok)', 'SELECT DISTINCT i2 + 1 FROM t', 'SELECT DISTINCT ON (i2) i2, i4 FROM t ORDER BY i2', 'SELECT DISTINCT u FROM t', 'SELECT count(*) FROM random_ids WHERE u > md5(''8'')::uuid', 'SELECT DISTINCT 5 FROM t',
 	'SELECT count(*) FILTER (WHERE ok OR i2 = 5) FROM t', 'SELECT count(DISTINCT i4 + 1) FROM t', 'SELECT sum(DISTINCT i4) FROM t', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i4 DESC) FROM t', 'SELECT mode() WITHIN GROUP (ORDER BY m) FROM t',
-	'SELECT i2, percentile_disc(i2 / 10.0) WITHIN GROUP (ORDER BY i4) FROM t GROUP BY i2', 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY d - date ''2020-01-01'') FROM t', 'SELECT s, count(*) FROM p GROUP BY s', 'SELECT count(DISTINCT s) FROM p',
+	'SELECT i2, percentile_disc(i2 / 10.0) WITHIN GROUP (ORDER BY i4) FROM t GROUP BY i2', 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY d - date ''2020-01-01'') FROM t',
 	'SELECT string_agg(i4::text, '','') FROM t', 'SELECT i2, array_agg(i4) FROM t GROUP BY i2', 'SELECT tableoid, count(*) FROM t GROUP BY tableoid', 'SELECT rank(5) WITHIN GROUP (ORDER BY i4) FROM t']) AS q;
 
 -- odd values: the plan below runs where which of equal values comes first matters, or keys spread too wide
@@ -129,7 +121,7 @@ SELECT same(format('SELECT count(DISTINCT %s), percentile_disc(ARRAY[0, 0.5, 1])
 SELECT same(format('SELECT i2, percentile_cont(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY %s) FROM odd GROUP BY i2', v)) FROM unnest('{i4,i8,f4,f8,n,w}'::text[]) AS v;
 SELECT same(q) FROM unnest(ARRAY['SELECT i2, sum(i4 * 2) FROM odd GROUP BY i2', 'SELECT i2, sum(f8) FROM odd WHERE id > 30000 GROUP BY i2', 'SELECT i2, avg(f8) FROM odd WHERE id > 30000 GROUP BY i2', 'SELECT f8 FROM odd GROUP BY f8 ORDER BY f8 DESC LIMIT 3',
 	'SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT percentile_cont(NULL) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT percentile_disc(''{}''::float8[]) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT i4 FROM odd GROUP BY i4 HAVING sum(i8) > 9e18',
-	'SELECT percentile_cont(''NaN'') WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT i8, w, i4, count(*) FROM odd GROUP BY i8, w, i4', 'SELECT i2 FROM odd GROUP BY i2 LIMIT -1', 'SELECT i8 FROM odd GROUP BY i8 ORDER BY i8 LIMIT 5 OFFSET -1']) AS q;
+	'SELECT percentile_cont(''NaN'') WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT i8, w, i4, count(*) FROM odd GROUP BY i8, w, i4', 'SELECT i2 FROM odd GROUP BY i2 LIMIT -1', 'SELECT DISTINCT f8 FROM odd', 'SELECT DISTINCT f4, n FROM odd', 'SELECT DISTINCT i8, w, i4 FROM odd', 'SELECT DISTINCT f8, i2, 5 FROM odd ORDER BY i2, f8 LIMIT 9', 'SELECT i8 FROM odd GROUP BY i8 ORDER BY i8 LIMIT 5 OFFSET -1']) AS q;
 SELECT is(reason_of('SELECT f8, count(*) FROM odd GROUP BY f8'), 'zeros of both signs are equal', 'a key of both zeros');
 SELECT is(reason_of('SELECT percentile_cont(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY i4) FROM t WHERE false IS NULL'), NULL, 'no row, no fraction');
 

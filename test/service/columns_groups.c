@@ -1,6 +1,6 @@
 /*
- * columns_groups.c: questions with keys, and with aggregates of all values: over pages and rows that are added, in one
- * area and in parts; ends while parts come; chunks that lie; sessions that ask at once.
+ * columns_groups.c: questions with keys, with aggregates of all values, and about rows: over pages and rows that are
+ * added, in one area and in parts; ends while parts come; chunks that lie; sessions that ask at once.
  */
 #define _GNU_SOURCE
 #include "columns_peer.h"
@@ -171,6 +171,73 @@ test_added(peer *p, uint64_t version)
 	tap_ok(hear_groups(p, &h) == GS_OK && h.good && h.groups == 100 && h.added == 100, "groups of rows alone");
 }
 
+/* Asks for the groups of pages, of which those from one on are said to be another table's. */
+static void
+say_tables(peer *p, uint64_t version, uint32_t from, const gsd_asked *asked, uint32_t column, uint32_t further)
+{
+	char *at = (char *) slot_chunk(p, 2);
+	uint64_t *mask = (uint64_t *) (at + gsd_asked_bytes(2));
+	const uint32_t columns[2] = {0, column};
+	steps_list l;
+
+	memset(at, 0, SLOT_BYTES);
+	memcpy(at, asked, sizeof(*asked));
+	memcpy(at + sizeof(*asked), columns, sizeof(columns));
+	for (uint32_t b = from; b < BLOCKS; b++)
+		mask[b / 64] |= (uint64_t) 1 << b % 64;
+	make_steps(&l);
+	say_further_ask(p, version, FIRST_BLOCK, from, &l, false, further);
+}
+
+/* Groups of the rows of several tables, and what is wrong about them. */
+static void
+test_tables(peer *p, uint64_t version)
+{
+	const gsd_asked right = {.table = TABLE, .version = version, .blocks = BLOCKS};
+	heard h;
+
+	for (uint32_t from = FIRST_BLOCK; from <= BLOCKS; from += SEGMENT_PAGES / 4)
+	{
+		say_tables(p, version, from, &right, 1, 1);
+		say_count(p, GSD_FINISH, 0);
+		tap_ok(hear_groups(p, &h) == GS_OK && h.good && h.nulls == 1 && h.pages == SEGMENT_PAGES * PAGE_ROWS * 4 / 5,
+			   "groups of two tables' rows, the second from page %u on", from);
+	}
+	for (int lie = 0; lie < 7; lie++)
+	{
+		static const gs_status wrong[] = {GS_INVALID, GS_INVALID, GS_PROTOCOL, GS_PROTOCOL, GS_PROTOCOL, GS_INVALID,
+										  GS_PROTOCOL};
+		gsd_asked asked = right;
+
+		switch (lie)
+		{
+			case 0: asked.table += 1000; break;
+			case 1: asked.version += 1000; break;
+			case 2: asked.blocks = UINT32_MAX; break;
+			case 3: asked.zero = 1; break;
+			case 4: asked.table = 0; break;
+		}
+		say_tables(p, version, FIRST_BLOCK + 5, &asked, lie == 5 ? 0 : 1, lie == 6 ? 1000000 : 1);
+		say_count(p, GSD_FINISH, 0);
+		tap_ok(hear_groups(p, &h) == wrong[lie], "a further table that is wrong: lie %d", lie);
+		tap_ok(groups_well(p, version, 3), "and the next question is answered");
+	}
+}
+
+/* A list that adds up as rows come has no further tables. */
+static void
+test_plain_tables(peer *p, uint64_t version)
+{
+	steps_list l;
+
+	list_begin(&l, types, 2);
+	list_group(&l, 1);
+	list_aggregate(&l, GS_COUNT, NULL, 0);
+	say_further_ask(p, version, FIRST_BLOCK, BLOCKS, &l, false, 1);
+	say_count(p, GSD_FINISH, 0);
+	tap_ok(answered(p) == GS_PROTOCOL, "a sum over several tables");
+}
+
 /* Aggregates of all values, without keys, and the first of many groups. */
 static void
 test_lists(peer *p, uint64_t version)
@@ -200,6 +267,97 @@ test_lists(peer *p, uint64_t version)
 	for (int i = 2; i < 20; i++)
 		falling &= r[3 * i].value[0] < r[3 * i - 3].value[0];
 	tap_ok(falling && r[0].count == 0, "are in that order, NULL first");
+}
+
+/* The place of a page's row, counted from the first page: every other page has no lines 1 and 2. */
+static uint64_t
+place_of(uint32_t row)
+{
+	uint32_t page = row / PAGE_ROWS;
+
+	return (uint64_t) (FIRST_BLOCK + page) << 16 | (row % PAGE_ROWS + (page % 2 ? 3 : 1));
+}
+
+/* Looks at the rows in an area: in any order, each once. */
+static void
+hear_places(const peer *p, heard *h, uint32_t area, uint64_t n)
+{
+	const uint64_t *places = (const uint64_t *) (p->ring + SLOTS * SLOT_BYTES + area * AREA_BYTES);
+
+	for (uint64_t i = 0; i < n; i++, h->groups++)
+	{
+		bool added = places[i] & GSD_ADDED_ROW;
+		uint64_t page = (places[i] >> 16) - FIRST_BLOCK, line = places[i] & 0xffff;
+		uint64_t row = added ? places[i] & ~GSD_ADDED_ROW : page * PAGE_ROWS + line - (page % 2 ? 3 : 1);
+		uint64_t at = added ? SEGMENT_PAGES * PAGE_ROWS + row : row;
+
+		h->good &= at < sizeof(h->seen) && !h->seen[at] && (added || places[i] == place_of((uint32_t) row));
+		h->added += added;
+		if (h->good)
+			h->seen[at] = 1;
+	}
+}
+
+/* Hears the answer about rows, and the parts that come after it. */
+static bool
+rows_well(peer *p, uint32_t nrows, uint32_t nadded)
+{
+	heard h = {.good = true};
+
+	if (answered(p) != GS_OK || p->in.answered.groups != nrows || p->in.answered.bytes != nrows * sizeof(uint64_t))
+		return false;
+	if (p->in.answered.bytes <= AREA_BYTES)
+		hear_places(p, &h, 0, nrows);
+	while (h.groups < nrows && hear(p) == GSD_PART)
+	{
+		uint32_t area = p->in.part.area;
+
+		hear_places(p, &h, area, p->in.part.rows);
+		say_slot(p, GSD_TAKEN, area);
+	}
+	return h.good && h.groups == nrows && h.added == nadded;
+}
+
+/* Rows: all of them, and those of a page in the order of the second column, which falls in pages and then rises. */
+static void
+test_rows(peer *p, uint64_t version)
+{
+	const uint64_t *places = (const uint64_t *) (p->ring + SLOTS * SLOT_BYTES);
+	const gs_row_order order = {.column = 1};
+	bool good = true;
+	steps_list l;
+
+	list_begin(&l, types, 2);
+	list_rows(&l, 0, 0, NULL, 0);
+	say_wide_ask(p, version, FIRST_BLOCK, FIRST_BLOCK + 5, &l, false);
+	say_count(p, GSD_FINISH, 0);
+	tap_ok(rows_well(p, 5 * PAGE_ROWS, 0), "rows of some pages come with the answer");
+	say_wide_ask(p, version, FIRST_BLOCK, BLOCKS, &l, false);
+	for (uint32_t from = 0; from < ADDED_ROWS; from += 300)
+	{
+		say_rows(p, 2, from, 300);
+		good &= hear(p) == GSD_FREE;
+	}
+	say_count(p, GSD_FINISH, ADDED_ROWS);
+	tap_ok(rows_well(p, SEGMENT_PAGES * PAGE_ROWS + ADDED_ROWS, ADDED_ROWS) && good,
+		   "rows of all, and added ones, in parts");
+	list_begin(&l, types, 2);
+	list_rows(&l, SEGMENT_PAGES * PAGE_ROWS - 10, 20, &order, 1);
+	say_wide_ask(p, version, FIRST_BLOCK, BLOCKS, &l, false);
+	say_rows(p, 2, 1, 300);
+	say_count(p, GSD_FINISH, 300);
+	tap_ok(answered(p) == GS_OK && p->in.answered.groups == 20, "a page of an order");
+	for (uint32_t i = 0; i < 20; i++)
+		good &= places[i] == (i < 10 ? place_of(9 - i) : GSD_ADDED_ROW | (i - 10));
+	tap_ok(good, "has its rows");
+	list_begin(&l, types, 2);
+	list_rows(&l, SEGMENT_PAGES * PAGE_ROWS, 20, &order, 1);
+	say_wide_ask(p, version, FIRST_BLOCK, BLOCKS, &l, false);
+	say_count(p, GSD_FINISH, 0);
+	tap_ok(rows_well(p, 0, 0), "a page behind the end");
+	say_wide_ask(p, version, FIRST_BLOCK - 1, BLOCKS, &l, false);
+	say_count(p, GSD_FINISH, 0);
+	tap_ok(answered(p) == GS_INVALID, "a page of the table that is not held");
 }
 
 /* The end of a question, or of its session, before its rows have come, and while parts do. */
@@ -367,7 +525,10 @@ test_groups(uint64_t version)
 	tap_ok(enter_as(&session, DATABASE, 41), "a session asks for groups");
 	test_pages(&session, version);
 	test_added(&session, version);
+	test_tables(&session, version);
+	test_plain_tables(&session, version);
 	test_lists(&session, version);
+	test_rows(&session, version);
 	test_refused(&session, version);
 	test_broken(version);
 	test_ends(&session, version);

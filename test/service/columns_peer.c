@@ -231,6 +231,12 @@ info(peer *p)
 void
 say_wide_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, bool wide)
 {
+	say_further_ask(p, version, from, to, l, wide, 0);
+}
+
+void
+say_further_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, bool wide, uint32_t further)
+{
 	char bytes[sizeof(gsd_ask) + GS_STEPS_MAX_COLUMNS * sizeof(uint32_t)] __attribute__((aligned(8)));
 	gsd_ask *m = (gsd_ask *) bytes;
 	uint32_t ncolumns = wide ? l->head.ncolumns : 2;
@@ -246,6 +252,7 @@ say_wide_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_
 	m->table = TABLE;
 	m->version = version;
 	m->blocks = BLOCKS;
+	m->further = further;
 	m->ncolumns = ncolumns;
 	for (uint32_t c = 0; c < ncolumns; c++)
 		m->columns[c] = c % 2;

@@ -74,6 +74,10 @@ void limit(uint64_t host_bytes, uint64_t device_bytes, uint32_t threads);
 /* Says what is asked, with the mask in slot 0 and the list in slot 1: of two columns, or, wide, of these in turn. */
 void say_wide_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, bool wide);
 
+/* The same, with further tables, which lie in slot 2. */
+void say_further_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, bool wide,
+					 uint32_t further);
+
 /* Hears the answer, and what comes before, and returns its status. */
 gs_status answered(peer *p);
 

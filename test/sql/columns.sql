@@ -30,6 +30,10 @@ BEGIN
 END $$;
 SELECT masked('SELECT sum(amount), min(ts) FROM sales WHERE id < 500');
 SELECT masked('SELECT shop, count(DISTINCT id), percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) FROM sales GROUP BY shop');
+EXPLAIN (COSTS OFF) SELECT * FROM sales WHERE shop = 3 AND note = 'x' AND paid;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT note || id AS label FROM sales AS s WHERE ts >= '2025-01-05' ORDER BY amount DESC, ts NULLS FIRST LIMIT 5 OFFSET 20;
+SELECT masked('SELECT * FROM sales WHERE shop = 3 AND note <> ''y'' AND paid');
+SELECT masked('SELECT note FROM sales ORDER BY paid, amount DESC LIMIT 5 OFFSET 20');
 SET gpusort.columns = on;
 PREPARE sum_of AS SELECT sum(amount) FROM sales;
 SET plan_cache_mode = force_generic_plan;
@@ -43,6 +47,7 @@ EXPLAIN (COSTS OFF) SELECT count(note) FROM sales;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM sales WHERE id = 5 OR shop = 5;
 EXPLAIN (COSTS OFF) SELECT count(DISTINCT shop + 1) FROM sales;
 EXPLAIN (COSTS OFF) SELECT max(amount) FROM sales WHERE note = 'x';
+EXPLAIN (COSTS OFF) SELECT id FROM sales WHERE id = 5 FOR UPDATE;
 SET client_min_messages = warning;
 SELECT gpusort_columns_remove('sales');
 DROP SCHEMA held CASCADE;

@@ -10,6 +10,8 @@ SET search_path = explain;
 SET max_parallel_workers_per_gather = 0;
 SET jit = off;
 SET gpusort.explain_machine = off;
+-- a line that a Sort has not, below
+SET gpusort.output = off;
 
 -- Compares the plans with and without gpusort, all but the node's name; shows the sort keys.
 CREATE FUNCTION pg_temp.keys(query text, options text DEFAULT 'VERBOSE') RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -237,6 +239,10 @@ CREATE FUNCTION pg_temp.many(n int) RETURNS SETOF int LANGUAGE plpgsql ROWS 100 
 SELECT pg_temp.analyze('SELECT m FROM pg_temp.many(5000) m ORDER BY m LIMIT 20');
 SELECT pg_temp.analyze('SELECT m FROM pg_temp.many(200) m ORDER BY m LIMIT 20');
 SELECT array_agg(m) FROM (SELECT m FROM pg_temp.many(5000) m ORDER BY m LIMIT 20) x;
+
+-- rows that go to the client without a slot
+SET gpusort.output = on;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT id, w, ARRAY[id] FROM words ORDER BY id;
 
 SET client_min_messages = warning;
 DROP SCHEMA explain CASCADE;

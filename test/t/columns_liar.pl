@@ -39,7 +39,13 @@ my $query = 'SELECT count(*), sum(id), min(n), max(n), avg(a), sum(a * n) FROM t
 my @queries = ($query, 'SELECT count(*), count(a), min(a), max(id) FROM t', 'SELECT sum(n) FROM t WHERE n'
 	. ' BETWEEN 5 AND 500',
 	'SELECT x, (SELECT count(*) FROM t WHERE a < x) FROM generate_series(0, 900, 300) x', 'SELECT max(f),'
-		. ' sum(id) FROM p');
+		. ' sum(id) FROM p', 'SELECT a, count(*), sum(n) FROM t GROUP BY a ORDER BY a',
+	'SELECT id, n FROM t GROUP BY id, n ORDER BY n DESC, id LIMIT 9',
+	'SELECT count(*), sum(c), sum(id) FROM (SELECT id, count(*) c FROM t GROUP BY id) x',
+	'SELECT count(DISTINCT id), mode() WITHIN GROUP (ORDER BY f) FROM p',
+	'SELECT DISTINCT a FROM t ORDER BY a LIMIT 30',
+	'SELECT * FROM t ORDER BY n DESC, id LIMIT 7 OFFSET 20000',
+	'SELECT * FROM t WHERE a IN (7, 77) AND n > 500');
 
 comparison_functions($node);
 $node->safe_psql('postgres', <<'SQL');
@@ -122,6 +128,41 @@ foreach my $case (
 	like($err, qr/cannot be answered from columns.*Reason: $reason{$kind}/s, "$fault: an error where one is wanted");
 }
 $node->append_conf('postgresql.conf', "gpusort.timeout = $timeout");
+
+# Wrong rows: of pages that were not asked about, twice the same, none at all, more than there are.  And how the service
+# fails while rows come in parts.
+my $impossible = "the service's answer is impossible";
+my $broken = 'GPU service broke the protocol';
+my %rows_of = (
+	page => 'SELECT id, n FROM t ORDER BY n DESC, id LIMIT 500 OFFSET 20000',
+	rows => 'SELECT id, n FROM t WHERE a = 77 AND n > 500',
+	many => 'SELECT id, n FROM t ORDER BY id LIMIT 25000 OFFSET 5');
+foreach my $case (
+	[ 'corrupt@finish', $broken, $impossible ], [ 'corrupt@next', $broken, $impossible ],
+	[ 'keys@finish', $broken, $impossible ], [ 'short:0@next', $broken, $broken ],
+	[ 'order@next', ('a row that columns found is not there') x 2 ], [ 'short:40000@finish', $broken, $broken ],
+	[ 'oom@begin', 'out of device memory', 'out of device memory' ],
+	[ 'device@add', 'GPU failed', 'GPU failed' ], [ 'device@next', 'columns', 'columns', 'GPU failed' ])
+{
+	my ($fault, %why);
+
+	($fault, @why{qw(page rows many)}) = @$case;
+	service_with($node, "--fault=$fault --fault-every=1");
+	wait_until_held();
+	foreach my $kind (sort grep { defined $why{$_} } keys %why)
+	{
+		my $plans = 'SET enable_seqscan = off; SET enable_sort = off; ';
+		my $begin = "BEGIN; UPDATE t SET f = 1 WHERE id = 500; $plans";
+		my $text = $node->safe_psql('postgres',
+			"$begin EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) $rows_of{$kind}; ROLLBACK");
+		my $want = $why{$kind} eq 'columns' ? 'columns' : "not used ($why{$kind})";
+
+		is(columns_used($text) eq 'columns' ? 'columns' : node_of($text)->{Columns}, $want, "$fault, $kind: why");
+		is($node->safe_psql('postgres', "$begin $rows_of{$kind}; ROLLBACK"),
+			$node->safe_psql('postgres', "SET gpusort.columns = off; $rows_of{$kind}"),
+			"$fault, $kind: the right rows");
+	}
+}
 
 # A service that goes while a session has its map, and one that has lost the tables.
 service_with($node, '');

@@ -51,15 +51,20 @@ sub random_values
 		. "ELSE (ARRAY[$common])[1 + floor(random() * 10)::int] END::$type";
 }
 
-# Makes a table that is held.
+# Makes a table that is held, or one of partitions.
 sub make
 {
 	my ($table, $columns) = @_;
 	my @names = sort keys %$columns;
+	my $partitions = chance(0.3) ? 1 + number(3) : 0;
+	my $filled = 'WITH (fillfactor = 90)';
+	my $storage = $partitions ? 'PARTITION BY HASH (i)' : $filled;
+	$storage .= ";\nCREATE TABLE ${table}_$_ PARTITION OF $table FOR VALUES WITH (MODULUS $partitions, REMAINDER $_) "
+		. $filled foreach 0 .. $partitions - 1;
 	my $index = chance(0.3) ? "CREATE INDEX ON $table (" . one_of(@names) . ')' : '';
 
 	$node->safe_psql('postgres', "SELECT setseed(" . rand() . ");\nCREATE TABLE $table ("
-			. join(', ', map { "$_ $columns->{$_}" } @names) . ") WITH (fillfactor = 90);\nINSERT INTO $table SELECT "
+			. join(', ', map { "$_ $columns->{$_}" } @names) . ") $storage;\nINSERT INTO $table SELECT "
 			. join(', ', map { random_values($columns->{$_}) } @names) . " FROM generate_series(1, $rows);\n$index;\n"
 			. "VACUUM ANALYZE $table;\nSELECT gpusort_columns_add('$table')");
 }
@@ -85,7 +90,9 @@ sub compare_some
 {
 	my ($table, $columns, $before, $after) = @_;
 	my ($out, $err) = ('', '');
-	my $script = "$before;\n";
+	# whatever that costs, where columns find rows
+	my $script = "$before;\n" . one_of('', "SET enable_seqscan = off;\nSET enable_indexscan = off;\n"
+			. "SET enable_bitmapscan = off;\n");
 
 	foreach (1 .. 40)
 	{

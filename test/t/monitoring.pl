@@ -47,6 +47,17 @@ is($rows{gpusort_device}, '', 'nor a line of one');
 $session->query_safe('COMMIT');
 $session->quit;
 
+# which of the two finds runs: an engine those of sorted rows, the backend those of rows as they come
+sub runs_counted
+{
+	return $node->safe_psql('postgres',
+		"SELECT coalesce(sum(jobs), 0), coalesce(sum(rows), 0) FROM gpusort_stat WHERE op = 'runs'");
+}
+$node->safe_psql('postgres', 'SELECT gpu_rle(k) FROM t');
+is(runs_counted(), '0|0', 'runs of rows as they come are no job');
+$node->safe_psql('postgres', 'SELECT gpu_rle(k, k) FROM t');
+is(runs_counted(), '1|20000', 'those of rows that are sorted are one');
+
 my $board = decode_json(slurp_file("$folder/grafana.json"));
 my @asked = map { $_->{expr} =~ /\b(gpusort_\w+)/g } map { @{ $_->{targets} } } @{ $board->{panels} };
 push @asked, map { ($_->{query} // '') =~ /\b(gpusort_\w+)/g } @{ $board->{templating}{list} };

@@ -3,9 +3,9 @@
  *
  * Of tiles, a row's slot is its packed key.  Where it fits, a block has a table of its own in shared memory and adds it
  * to the table in device memory at its end.  Of few slots each thread has a copy, which it changes without atomic
- * operations (groups_sums.cuh); of more, lanes share some copies.  Of sorted row numbers, a slot is the number of the group, and a thread
- * takes neighbouring rows.  A thread adds up its rows of one slot before it touches the table, and where tables are
- * shared a warp whose rows all have one slot those of its lanes.
+ * operations (groups_sums.cuh); of more, lanes share some copies.  Of sorted row numbers, a slot is the number of the
+ * group, and a thread takes neighbouring rows.  A thread adds up its rows of one slot before it touches the table, and
+ * where tables are shared a warp whose rows all have one slot those of its lanes.
  */
 #include "groups_sums.cuh"
 

@@ -1,0 +1,116 @@
+/*
+ * columns_added.c: rows of pages that columns do not have, sent along with a question.
+ */
+#include "postgres.h"
+
+#include "columns_added.h"
+
+/* Notes a failure of the service. */
+static void
+fail(AddedRows *added, EngineFailure failure)
+{
+	added->failure = failure;
+	added->why = engine_failure_text(failure);
+}
+
+/* Takes a slot for rows.  Returns false with the reason. */
+static bool
+open_chunk(AddedRows *added)
+{
+	const ColumnsQuery *query = added->query;
+	gs_column_spec specs[GS_STEPS_MAX_COLUMNS] = {0};
+	EngineFailure failure = ENGINE_OK;
+	Size		bytes;
+
+	added->slot = store_rows_buffer(added->link, &bytes, &failure);
+	if (added->slot == NULL)
+	{
+		fail(added, failure);
+		return false;
+	}
+	for (int i = 0; i < query->ncolumns; i++)
+		specs[i].type = (gs_type) query->columns[i].gs;
+	added->chunk = palloc(gs_chunk_header_bytes((uint64) query->ncolumns));
+	if (gs_chunk_layout(added->chunk, bytes, specs, (uint32) query->ncolumns, UINT32_MAX - UINT32_MAX % 64,
+						0) != GS_OK)
+	{
+		added->why = "a row is too wide";
+		return false;
+	}
+	row_reader_fill(&added->reader, added->chunk, added->slot);
+	return true;
+}
+
+/* Sends the slot's rows.  Returns false with the reason. */
+static bool
+close_chunk(AddedRows *added)
+{
+	gs_chunk   *chunk = added->chunk;
+	EngineFailure failure = ENGINE_OK;
+
+	for (uint32 i = 0; i < chunk->ncolumns; i++)
+		chunk->columns[i].has_nulls = added->reader.columns[i].has_nulls;
+	memcpy(added->slot, chunk, gs_chunk_header_bytes(chunk->ncolumns));
+	added->count += chunk->rows;
+	pfree(chunk);
+	added->chunk = NULL;
+	if (store_rows_send(added->link, &failure))
+		return true;
+	fail(added, failure);
+	return false;
+}
+
+/* Adds a page's rows at once.  Returns false if they do not fit the slot, or are to be read one by one. */
+static bool
+take_page(AddedRows *added, const HeapPageRows *rows)
+{
+	gs_chunk   *chunk = added->chunk;
+
+	if (chunk == NULL || chunk->rows + (uint32) rows->count >= chunk->capacity ||
+		!rows_read(&added->reader, rows->tuples, rows->count, chunk->rows))
+		return false;
+	chunk->rows += (uint32) rows->count;
+	return true;
+}
+
+/* Adds a page's rows, as a HeapRowsTaker. */
+static bool
+take_rows(const HeapPageRows *rows, void *arg)
+{
+	AddedRows  *added = arg;
+
+	if (added->places != NULL && !row_places_note(added->places, rows))
+	{
+		added->why = row_places_too_many;
+		return false;
+	}
+	if (take_page(added, rows))
+		return true;
+	for (int i = 0; i < rows->count; i++)
+	{
+		if (added->chunk == NULL && !open_chunk(added))
+			return false;
+		if (!row_read(&added->reader, rows->tuples[i], added->chunk->rows))
+		{
+			added->why = "a value cannot be held";
+			return false;
+		}
+		added->chunk->rows++;
+		if (added->chunk->rows == added->chunk->capacity && !close_chunk(added))
+			return false;
+	}
+	return true;
+}
+
+BlockNumber
+added_rows_send(AddedRows *added, Relation rel, const ColumnDescription *columns, const PageProof *proof,
+				const PageMap *map)
+{
+	BlockNumber pages;
+
+	row_reader_init(&added->reader, rel, columns, added->query->ncolumns);
+	pages = heap_unproved_rows(rel, added->snapshot, proof, map, take_rows, added);
+	if (added->why == NULL && added->chunk != NULL)
+		(void) close_chunk(added);
+	return pages;
+}

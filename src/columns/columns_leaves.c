@@ -1,0 +1,137 @@
+/*
+ * columns_leaves.c: the tables that a query over columns reads, and which of them are held.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/table.h"
+#include "utils/lsyscache.h"
+
+#include "columns_leaves.h"
+
+const char *
+leaves_open(Leaves *leaves, Relation table, const List *oids)
+{
+	ListCell   *lc;
+
+	*leaves = (Leaves) {table, 0, palloc0_array(Leaf, list_length(oids) + 1)};
+	if (oids == NIL)
+		leaves->list[leaves->count++].rel = table;
+	foreach(lc, oids)
+	{
+		Relation	rel = try_table_open(lfirst_oid(lc), AccessShareLock);
+
+		if (rel == NULL)
+			return "a partition is gone";
+		leaves->list[leaves->count++].rel = rel;
+		if (rel->rd_tableam != GetHeapamTableAmRoutine())
+			return "its access method is not heap";
+	}
+	return leaves->count > 0 ? NULL : "no partition is left";
+}
+
+void
+leaves_close(const Leaves *leaves)
+{
+	for (int i = 0; i < leaves->count; i++)
+		if (leaves->list[i].rel != leaves->table)
+			table_close(leaves->list[i].rel, NoLock);
+}
+
+/* Returns a leaf's number of a column of the table. */
+static AttrNumber
+number_in(const Leaves *leaves, const Leaf *leaf, AttrNumber number)
+{
+	if (leaf->rel == leaves->table)
+		return number;
+	return get_attnum(RelationGetRelid(leaf->rel),
+					  NameStr(TupleDescAttr(RelationGetDescr(leaves->table), number - 1)->attname));
+}
+
+/* Describes a leaf's columns.  Returns NULL, or why the query's are others. */
+static const char *
+describe_columns(const Leaves *leaves, const ColumnsQuery *query, Leaf *leaf)
+{
+	for (int i = 0; i < query->ncolumns; i++)
+	{
+		AttrNumber	number = number_in(leaves, leaf, query->columns[i].number);
+
+		if (column_describe(leaf->rel, number, false, &leaf->columns[i]) != NULL ||
+			leaf->columns[i].type != query->columns[i].type || leaf->columns[i].gs != query->columns[i].gs ||
+			column_scale(&leaf->columns[i]) != column_scale(&query->columns[i]))
+			return "a partition's column is another one";
+	}
+	return NULL;
+}
+
+/* Finds the query's columns in a leaf's held table.  Without one, its rows come from the table. */
+static void
+find_columns(const ColumnsQuery *query, Leaf *leaf)
+{
+	for (int i = 0; leaf->held != NULL && i < query->ncolumns; i++)
+	{
+		int			index = held_column(leaf->held, leaf->rel, leaf->columns[i].number);
+
+		leaf->indexes[i] = (uint32) index;
+		if (index >= 0)
+			continue;
+		leaf->why = "a column is not held";
+		leaf->held = NULL;
+	}
+}
+
+/*
+ * Chooses a column for a query that needs none, since the service counts rows of columns: the narrowest one that the
+ * leaf's table holds.
+ */
+static void
+choose_column(const Leaves *leaves, const Leaf *leaf, ColumnsQuery *query)
+{
+	const PageMapHeader *header = leaf->held->map.header;
+	const ColumnDescription *best = NULL;
+
+	for (uint32 i = 0; i < header->ncolumns; i++)
+		if (held_column(leaf->held, leaf->rel, header->columns[i].number) >= 0 &&
+			(best == NULL || gs_type_width((gs_type) header->columns[i].gs) < gs_type_width((gs_type) best->gs)))
+			best = &header->columns[i];
+	if (best == NULL)
+		return;
+	query->columns[0] = *best;
+	query->ncolumns = 1;
+	if (leaf->rel != leaves->table)
+		query->columns[0].number = get_attnum(RelationGetRelid(leaves->table),
+											  NameStr(TupleDescAttr(RelationGetDescr(leaf->rel),
+																	best->number - 1)->attname));
+}
+
+const char *
+leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
+{
+	const char *why = NULL;
+	int			nheld = 0;
+
+	for (int i = 0; i < leaves->count; i++)
+	{
+		Leaf	   *leaf = &leaves->list[i];
+
+		leaf->why = proof_refused_relation(leaf->rel);
+		if (leaf->why == NULL)
+			leaf->held = held_table(link, leaf->rel, &leaf->why);
+		if (leaf->held != NULL && query->ncolumns == 0)
+			choose_column(leaves, leaf, query);
+	}
+	if (query->ncolumns == 0)
+		return leaves->list[0].why != NULL ? leaves->list[0].why : "a column is not held";
+	for (int i = 0; i < leaves->count; i++)
+	{
+		Leaf	   *leaf = &leaves->list[i];
+
+		if (why == NULL)
+			why = describe_columns(leaves, query, leaf);
+		if (why != NULL)
+			return why;
+		find_columns(query, leaf);
+		nheld += leaf->held != NULL;
+	}
+	return nheld > 0 ? NULL : leaves->list[0].why;
+}

@@ -1,0 +1,44 @@
+/*
+ * columns_leaves.h: the tables that a query over columns reads: one, or the partitions of one.
+ */
+#ifndef GPUSORT_COLUMNS_LEAVES_H
+#define GPUSORT_COLUMNS_LEAVES_H
+
+#include "held_tables.h"
+#include "query_members.h"
+
+/* A table without partitions. */
+typedef struct Leaf
+{
+	Relation	rel;
+	HeldTable  *held;			/* NULL: its rows come from the table */
+	const char *why;			/* it is not held */
+	uint32		indexes[GS_STEPS_MAX_COLUMNS];	/* of the query's columns in the held table */
+	ColumnDescription columns[GS_STEPS_MAX_COLUMNS];	/* as the relation describes them */
+	/* columns_answer.c alone: of the question that is open */
+	PageProof	proof;
+	StoreQuestion about;
+	BlockNumber table_pages;	/* that are read in the table */
+	uint64		added;			/* rows of these */
+} Leaf;
+
+typedef struct Leaves
+{
+	Relation	table;			/* whose columns the query names: the only leaf, or the parent */
+	int			count;
+	Leaf	   *list;
+} Leaves;
+
+/* Opens partitions, or the table itself.  Returns NULL, or why one cannot be read. */
+extern const char *leaves_open(Leaves *leaves, Relation table, const List *oids);
+
+/* Closes them.  Their locks stay. */
+extern void leaves_close(const Leaves *leaves);
+
+/*
+ * Finds out which leaves are held with the query's columns; a query without any gets one.  Returns NULL, or why columns
+ * cannot answer.
+ */
+extern const char *leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * loud.c: an output function of integers that sends other messages to the client in the middle of a row.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+
+PG_MODULE_MAGIC;
+
+PG_FUNCTION_INFO_V1(loud_out);
+
+/* Raises notices, changes a parameter that the client is told of, fails at 700, takes long from 2000 on. */
+Datum
+loud_out(PG_FUNCTION_ARGS)
+{
+	int32		i = PG_GETARG_INT32(0);
+
+	if (i % 10 == 0)
+		ereport(NOTICE, (errmsg("value %d", i)));
+	if (i % 25 == 0)
+		SetConfigOption("application_name", psprintf("value %d", i), PGC_USERSET, PGC_S_SESSION);
+	if (i >= 2000)
+		pg_usleep(10000);
+	if (i == 700)
+		ereport(ERROR, (errmsg("value %d", i)));
+	PG_RETURN_CSTRING(psprintf("%d", i));
+}
