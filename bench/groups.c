@@ -7,8 +7,8 @@
  * Columns: customer (4 bytes, a value for 4 rows), shop (4 bytes, 50 values), quantity (4 bytes), price (8 bytes) and
  * amount (double), in segments of 1 M rows, in the engine's memory.  Times are the least of seven, in milliseconds on
  * the clock, from the list of steps to the groups in host memory; in parentheses the processor's, of all threads.  On
- * the CPU, THREADS take the rows and do the parts, by default one.  With KEYS also sums by 1000 to KEYS customers,
- * even, uneven and sparse.
+ * the CPU, THREADS take the rows and do the parts, by default one, and windows are asked for, too.  With KEYS also sums
+ * by 1000 to KEYS customers, even, uneven and sparse.
  */
 #include "../kernels/common/float_order.h"
 #include "../kernels/gs_groups.h"
@@ -46,7 +46,7 @@ static const gs_number numbers[COLUMNS] = {GS_NUMBER_I32, GS_NUMBER_I32, GS_NUMB
 static const size_t widths[COLUMNS] = {4, 4, 4, 8, 8};
 static uint64_t rows = 20000000, customers, apart = 1; /* customers are multiples of the last one */
 static void *columns[COLUMNS];
-static gs_range ranges[COLUMNS];
+static gs_range ranges[COLUMNS + 3]; /* and those of groups_windows.h */
 static uint32_t threads = 1;
 static gs_engine **engines; /* of the threads; the first one holds the columns */
 static gs_engine *engine;
@@ -519,6 +519,7 @@ groups_of_many(const char *name)
 
 #include "groups_rows.h"
 #include "groups_keys.h"
+#include "groups_windows.h"
 
 int
 main(int argc, char **argv)
@@ -555,6 +556,8 @@ main(int argc, char **argv)
 	groups_of_50("groups of 50: count, sum float8");
 	groups_of_many("a group for 4 rows, top 10 by sum int8");
 	pages_of_rows();
+	if (!device)
+		windows();
 #ifdef WITH_CUDA
 	for (gs_cuda_groups_way way = GS_CUDA_GROUPS_SHARED; device && way <= GS_CUDA_GROUPS_SORTED; way++)
 	{

@@ -1,6 +1,6 @@
 /*
- * groups.c: lists of steps with groups or ROWS: the public calls, which check their arguments, and what engines share:
- * packed keys, HAVING and TOP over groups in host memory.
+ * groups.c: lists of steps with groups, windows or ROWS: the public calls, which check their arguments, and what
+ * engines share: packed keys, HAVING and TOP over groups in host memory.
  */
 #include "groups.h"
 
@@ -12,6 +12,8 @@
 static const struct gs_group_ops *
 ops_for(const gs_engine *engine, const gs_steps *steps)
 {
+	if (gs_steps_window(steps) != NULL)
+		return engine->ops->windows;
 	return gs_steps_rows(steps) != NULL ? engine->ops->places : engine->ops->groups;
 }
 
@@ -26,11 +28,17 @@ gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges,
 	*groups = NULL;
 	if (engine == NULL || steps == NULL || ranges == NULL || workers == 0)
 		return GS_INVALID;
-	head.ops = ops_for(engine, steps);
-	if (head.ops == NULL)
+	return gs_groups_begin(engine, &head, groups);
+}
+
+gs_status
+gs_groups_begin(gs_engine *engine, gs_groups *head, gs_groups **groups)
+{
+	head->ops = ops_for(engine, head->steps);
+	if (head->ops == NULL)
 		return GS_INVALID;
-	GS_TRY(gs_packed_keys_make(&head.keys, steps, ranges));
-	return head.ops->open(engine, &head, groups);
+	GS_TRY(gs_packed_keys_make(&head->keys, head->steps, head->ranges));
+	return head->ops->open(engine, head, groups);
 }
 
 gs_status
@@ -118,25 +126,43 @@ key_make(gs_packed_key *key, const gs_range *range, bool nulls_first)
 }
 
 gs_status
-gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges)
+gs_packed_orders_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, const gs_row_order *orders,
+					  uint32_t n)
 {
-	const gs_rows_step *rows = gs_steps_rows(steps);
-
-	*keys = (gs_packed_keys){.n = rows != NULL ? rows->norders : gs_steps_group(steps)->nkeys};
-	for (uint32_t k = keys->n; k-- > 0;)
+	*keys = (gs_packed_keys){.n = n};
+	for (uint32_t k = n; k-- > 0;)
 	{
 		gs_packed_key *key = &keys->keys[k];
 
-		key->column = rows != NULL ? rows->orders[k].column : gs_group_key(steps, k);
-		key->descending = rows != NULL && rows->orders[k].descending;
+		key->column = orders[k].column;
+		key->descending = orders[k].descending;
 		key->type = (gs_type) steps->types[key->column];
-		GS_TRY(key_make(key, &ranges[key->column], rows != NULL && rows->orders[k].nulls_first));
+		GS_TRY(key_make(key, &ranges[key->column], orders[k].nulls_first));
 		key->shift = keys->bits;
 		keys->bits += key->bits;
 		if (keys->bits > GS_GROUPS_KEY_BITS)
 			return GS_TOO_BIG;
 	}
 	return GS_OK;
+}
+
+gs_status
+gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges)
+{
+	const gs_rows_step *rows = gs_steps_rows(steps);
+	const gs_window_step *w = gs_steps_window(steps);
+	gs_row_order orders[GS_STEPS_MAX_KEYS] = {{0}};
+	uint32_t n;
+
+	if (rows != NULL)
+		return gs_packed_orders_make(keys, steps, ranges, rows->orders, rows->norders);
+	if (w != NULL)
+		return gs_packed_orders_make(keys, steps, ranges, (const gs_row_order *) gs_steps_at(steps, w->orders),
+									 w->npartition);
+	n = gs_steps_group(steps)->nkeys;
+	for (uint32_t k = 0; k < n; k++)
+		orders[k].column = gs_group_key(steps, k);
+	return gs_packed_orders_make(keys, steps, ranges, orders, n);
 }
 
 /* ---------------------------------------------------------------- HAVING and TOP */

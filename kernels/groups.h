@@ -42,6 +42,9 @@ typedef struct gs_packed_keys
 
 /* Plans the packed key.  GS_TOO_BIG: it has more than GS_GROUPS_KEY_BITS.  GS_INVALID: a range of no such type. */
 gs_status gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges);
+/* Plans that of some orders. */
+gs_status gs_packed_orders_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges,
+								const gs_row_order *orders, uint32_t n);
 
 /* Returns the part of a value, of which (code >> drop) - low is known. */
 GS_BOTH uint64_t
@@ -139,8 +142,12 @@ struct gs_groups
 	uint64_t rows; /* at most */
 	uint32_t workers;
 	uint32_t round; /* the next one of parts */
+	bool passing;	/* rows are there only while they are added: they cannot be read again */
 	gs_packed_keys keys;
 };
+
+/* Opens what a head says, without its operations and keys. */
+gs_status gs_groups_begin(gs_engine *engine, gs_groups *head, gs_groups **groups);
 
 struct gs_group_ops
 {
@@ -153,6 +160,18 @@ struct gs_group_ops
 	gs_status (*read)(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out);
 	void (*close)(gs_groups *groups, gs_engine *engine);
 };
+
+/*
+ * windows.c: makes the list of the steps behind the WINDOW step that takes a list's rows, of the list's bytes, in the
+ * host's memory; the ranges of its columns, and which of them it takes.
+ */
+gs_status gs_window_after(const gs_host *host, const gs_groups *head, gs_range *ranges, gs_steps **made,
+						  uint64_t *taken);
+
+/* Returns the columns that the steps of a list take from one on, up to its groups, a bit for each. */
+uint64_t gs_steps_columns(const gs_steps *steps, const gs_step *from);
+/* Returns the columns that are arguments of a window's functions. */
+uint64_t gs_window_arguments(const gs_window_step *w);
 
 /* columns.c: returns true if rows can be read, and their columns are the source of the list. */
 bool gs_held_rows_valid(const gs_held_rows *rows, const gs_steps *steps);

@@ -7,6 +7,7 @@
  *
  *   step     takes                     gives
  *   FILTER   rows                      those rows for which every term is true
+ *   WINDOW   rows                      the same rows with a column more for each of its functions
  *   GROUP    rows                      groups: a gs_reduced for each key, then one for each aggregate
  *   HAVING   groups                    those groups for which every term is true
  *   TOP      groups                    the first of them by some of their members, in that order
@@ -16,6 +17,9 @@
  * 32 bits, those of GS_U32 of 64, those of GS_U64 of 128; those of GS_U128 are integers of 128 bits with a sign; those
  * of GS_F32 and GS_F64 are doubles.  Constants and code lie in the step that refers to them, behind its terms or
  * aggregates.
+ *
+ * FILTER may stand first and after each WINDOW, of which there may be several, then comes GROUP.  The columns that
+ * WINDOW steps give are numbered after the source's, and what stands behind such a step may refer to them.
  */
 #ifndef GS_STEPS_H
 #define GS_STEPS_H
@@ -28,7 +32,8 @@ extern "C" {
 
 #define GS_STEPS_MAGIC 0x70737367u /* "gssp" */
 #define GS_STEPS_MAX_BYTES 65536u
-#define GS_STEPS_MAX_COLUMNS 64u
+#define GS_STEPS_MAX_COLUMNS 64u /* those of WINDOW steps included */
+#define GS_STEPS_MAX_STEPS 24u
 #define GS_STEPS_MAX_AGGREGATES 64u
 #define GS_STEPS_MAX_TERMS 64u
 #define GS_STEPS_MAX_CODE 64u  /* instructions of an expression */
@@ -38,20 +43,21 @@ typedef struct gs_steps
 {
 	uint32_t magic; /* GS_STEPS_MAGIC */
 	uint32_t bytes; /* of all */
-	uint32_t ncolumns; /* 1 to GS_STEPS_MAX_COLUMNS */
+	uint32_t ncolumns; /* of the source: 1 to GS_STEPS_MAX_COLUMNS */
 	uint32_t nsteps;
-	uint32_t first;	  /* offset of the first step; each follows the one before */
-	uint32_t zero;
-	uint8_t types[];  /* gs_type, not GS_BYTES */
+	uint32_t first;	   /* offset of the first step; each follows the one before */
+	uint32_t nwindows; /* columns that WINDOW steps give */
+	uint8_t types[];   /* gs_type, not GS_BYTES; of the source's columns, then of those that WINDOW steps give */
 } gs_steps;
 
 typedef enum gs_step_kind
 {
-	GS_STEP_FILTER = 1, /* gs_filter_step; at most one, the first */
-	GS_STEP_GROUP,		/* gs_group_step; one, or ROWS */
-	GS_STEP_HAVING,		/* gs_filter_step over members of groups; at most one, after GROUP with keys */
-	GS_STEP_TOP,		/* gs_top_step; at most one, after GROUP with keys, the last */
-	GS_STEP_ROWS		/* gs_rows_step; one, or GROUP; the last */
+	GS_STEP_FILTER = 1,  /* gs_filter_step; the first, or behind WINDOW */
+	GS_STEP_GROUP,		 /* gs_group_step; one, or ROWS */
+	GS_STEP_HAVING,		 /* gs_filter_step over members of groups; at most one, after GROUP with keys */
+	GS_STEP_TOP,		 /* gs_top_step; at most one, after GROUP with keys, the last */
+	GS_STEP_ROWS,		 /* gs_rows_step; one, or GROUP; the last, never behind WINDOW */
+	GS_STEP_WINDOW = 16 /* gs_window_step; any number, before GROUP */
 } gs_step_kind;
 
 typedef struct gs_step
@@ -79,14 +85,23 @@ typedef enum gs_test
 	GS_TEST_IN,		  /* constants, ascending */
 	GS_TEST_IS_NULL,  /* none */
 	GS_TEST_NOT_NULL, /* none */
-	GS_TEST_NEVER	  /* none: no row passes */
+	GS_TEST_NEVER,	  /* none: no row passes */
+	/* of rows, not of groups: against another column, whose number stands in constants; nconstants is 0 */
+	GS_TEST_EQ_COLUMN = 16,
+	GS_TEST_NE_COLUMN,
+	GS_TEST_LT_COLUMN,
+	GS_TEST_LE_COLUMN,
+	GS_TEST_GT_COLUMN,
+	GS_TEST_GE_COLUMN,
+	GS_TEST_DISTINCT_COLUMN, /* NULL differs from values and is equal to NULL */
+	GS_TEST_SAME_COLUMN		 /* the opposite */
 } gs_test;
 
 typedef struct gs_term
 {
 	uint32_t column;	/* of the source; of HAVING, a member of the groups: keys are first, then aggregates */
 	uint32_t test;		/* gs_test */
-	uint32_t constants; /* offset of gs_constants */
+	uint32_t constants; /* offset of gs_constants, or the other column: both are of integers, or both of doubles */
 	uint32_t nconstants;
 } gs_term;
 
@@ -97,6 +112,81 @@ typedef struct gs_filter_step
 	uint32_t zero;
 	gs_term terms[];
 } gs_filter_step;
+
+#define GS_STEPS_MAX_KEYS 16u
+
+/* An order of rows by a column's values: of doubles, 0 equals -0, NaN equals NaN and is greatest. */
+typedef struct gs_row_order
+{
+	uint32_t column;
+	uint8_t descending;
+	uint8_t nulls_first;
+	uint16_t zero;
+} gs_row_order;
+
+/*
+ * What a column of a WINDOW step is, as in PostgreSQL.  Its type is GS_F64 for percent_rank and cume_dist, that of the
+ * argument for its values and extremes, GS_U128 for sums of integers, GS_F64 for sums of doubles, GS_I64 for all
+ * others.
+ * An average is a sum and a count.
+ */
+typedef enum gs_window_kind
+{
+	GS_WINDOW_ROW_NUMBER, /* of peers, which comes first is not determined, but equal in all functions of a step */
+	GS_WINDOW_RANK,
+	GS_WINDOW_DENSE_RANK,
+	GS_WINDOW_PERCENT_RANK,
+	GS_WINDOW_CUME_DIST,
+	GS_WINDOW_NTILE, /* of so many as number says */
+	GS_WINDOW_RUN,	 /* the argument's run of equal values, from 1; NULL equals NULL */
+	GS_WINDOW_LAG,	 /* the argument so many rows before as number says, after if it is negative; else the constant */
+	/* of the frame's rows, in order: */
+	GS_WINDOW_FIRST,
+	GS_WINDOW_LAST,
+	GS_WINDOW_NTH, /* the one that number says, from 1 */
+	GS_WINDOW_COUNT, /* of rows, or of the argument's values that are not NULL */
+	GS_WINDOW_SUM, /* doubles are added in order; GS_OVERFLOW if the sum of finite ones is not finite; not of GS_F32 */
+	GS_WINDOW_MIN, /* of equal doubles, the last one */
+	GS_WINDOW_MAX
+} gs_window_kind;
+
+/* A row's frame within its partition. */
+typedef enum gs_frame
+{
+	GS_FRAME_PARTITION, /* all rows */
+	GS_FRAME_PEERS,		/* from the first row to the last one that is equal to the row by all orders */
+	GS_FRAME_ROWS		/* from and to, counted from the row; it may be empty */
+} gs_frame;
+
+#define GS_FRAME_FIRST INT64_MIN /* from: the partition's first row */
+#define GS_FRAME_LAST INT64_MAX	 /* to: its last */
+/* The most rows of a frame for SUM of doubles, MIN and MAX, unless from is GS_FRAME_FIRST. */
+#define GS_FRAME_MOST_ROWS 1024
+#define GS_NO_COLUMN UINT32_MAX
+
+typedef struct gs_window_function
+{
+	uint32_t function; /* gs_window_kind */
+	uint32_t column;   /* the argument, given by a step before; none: GS_NO_COLUMN */
+	uint32_t constant; /* of LAG: offset of a gs_constant of the argument's type; 0: NULL */
+	uint32_t frame;	   /* gs_frame; 0 where it has no meaning */
+	int64_t number;	   /* 0 where it has no meaning */
+	int64_t from, to;  /* of GS_FRAME_ROWS, else 0 */
+} gs_window_function;
+
+/*
+ * Rows whose partition columns are equal, NULL being equal to NULL, are a partition.  Its rows are put in order, and
+ * each function gives a value to each row.  Columns become available behind the step, in the functions' order.
+ */
+typedef struct gs_window_step
+{
+	gs_step step;
+	uint32_t nfunctions; /* at least 1 */
+	uint32_t npartition; /* npartition + norders: at most GS_STEPS_MAX_KEYS */
+	uint32_t norders;
+	uint32_t orders; /* offset of gs_row_orders: the partition's, 0 but for the column, then those of its rows */
+	gs_window_function functions[];
+} gs_window_step;
 
 /* Ranges that results are checked against; a value outside makes the answer GS_OVERFLOW. */
 typedef enum gs_number
@@ -162,8 +252,6 @@ typedef struct gs_group_step
 	gs_aggregate aggregates[];
 } gs_group_step;
 
-#define GS_STEPS_MAX_KEYS 16u
-
 /* An order of groups. */
 typedef struct gs_top_order
 {
@@ -182,15 +270,6 @@ typedef struct gs_top_step
 	uint64_t limit; /* more than 0 */
 	gs_top_order orders[];
 } gs_top_step;
-
-/* An order of rows by a column's values: of doubles, 0 equals -0, NaN equals NaN and is greatest. */
-typedef struct gs_row_order
-{
-	uint32_t column;
-	uint8_t descending;
-	uint8_t nulls_first;
-	uint16_t zero;
-} gs_row_order;
 
 /*
  * The places of rows from offset on, limit of them (0: all), by these orders, most significant first; which of equal
@@ -234,8 +313,8 @@ gs_status gs_steps_check(const gs_steps *steps, size_t available);
 size_t gs_steps_result_bytes(const gs_steps *steps);
 
 /*
- * Returns true if gs_reduce_rows carries out a checked list: GROUP without keys, no aggregate that needs all values at
- * once (gs_aggregation), and none with terms.  All lists are carried out by gs_groups.h.
+ * Returns true if gs_reduce_rows carries out a checked list: GROUP without keys or windows, no aggregate that needs all
+ * values at once (gs_aggregation), and none with terms.  All lists are carried out by gs_groups.h.
  */
 bool gs_steps_reduces(const gs_steps *steps);
 

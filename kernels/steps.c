@@ -2,6 +2,7 @@
  * steps.c: lists of steps: the check of a list that came from elsewhere, and what all engines' results have in common.
  */
 #include "common/steps_row.h"
+#include "common/types.h"
 
 /* A part of a list that one step may refer to: the offsets [from, to). */
 typedef struct body
@@ -60,6 +61,17 @@ typedef struct subject
 	bool members;
 } subject;
 
+/* Checks a term that compares two columns. */
+static bool
+columns_valid(const subject *of, const gs_term *term)
+{
+	const uint8_t *types = of->steps->types;
+
+	return !of->members && term->test <= GS_TEST_SAME_COLUMN && term->column < of->n && term->constants < of->n &&
+		   term->nconstants == 0 &&
+		   gs_type_is_float((gs_type) types[term->column]) == gs_type_is_float((gs_type) types[term->constants]);
+}
+
 /* Checks a term. */
 static bool
 term_valid(const body *b, const subject *of, const gs_term *term)
@@ -67,6 +79,8 @@ term_valid(const body *b, const subject *of, const gs_term *term)
 	const gs_constant *constants;
 	gs_number number;
 
+	if (term->test >= GS_TEST_EQ_COLUMN)
+		return columns_valid(of, term);
 	if (term->column >= of->n || !constants_counted(term->test, term->nconstants))
 		return false;
 	if (term->nconstants == 0)
@@ -108,6 +122,13 @@ filter_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const subject *
 	return terms_valid(&b, of, filter->terms, filter->nterms);
 }
 
+/* Returns the number of columns that there are behind all WINDOW steps. */
+static uint32_t
+all_columns(const gs_steps *steps)
+{
+	return steps->ncolumns + steps->nwindows;
+}
+
 /* Checks an instruction that pushes a column or a constant. */
 static bool
 push_valid(const body *b, const gs_instruction *in)
@@ -118,7 +139,7 @@ push_valid(const body *b, const gs_instruction *in)
 
 	if (in->code == GS_CODE_COLUMN)
 	{
-		if (in->operand >= b->steps->ncolumns)
+		if (in->operand >= all_columns(b->steps))
 			return false;
 		number = gs_number_of((gs_type) b->steps->types[in->operand]);
 		return real ? number == GS_NUMBER_F64 : number <= (gs_number) in->result;
@@ -170,7 +191,7 @@ operation_valid(const gs_aggregate *a)
 static bool
 aggregate_valid(const body *b, const gs_aggregate *a)
 {
-	const subject columns = {b->steps, b->steps->ncolumns, false};
+	const subject columns = {b->steps, all_columns(b->steps), false};
 
 	if (!operation_valid(a) || a->zero != 0 || a->ncode > GS_STEPS_MAX_CODE || a->nterms > GS_STEPS_MAX_TERMS)
 		return false;
@@ -183,7 +204,7 @@ aggregate_valid(const body *b, const gs_aggregate *a)
 		   code_valid(b, gs_steps_at(b->steps, a->code), a->ncode);
 }
 
-/* Checks the keys of a GROUP step, each a column of the source. */
+/* Checks the keys of a GROUP step, each a column. */
 static bool
 keys_valid(const body *b, const gs_group_step *group)
 {
@@ -194,7 +215,7 @@ keys_valid(const body *b, const gs_group_step *group)
 	if (group->nkeys > GS_STEPS_MAX_KEYS || !inside(b, group->keys, group->nkeys, sizeof(uint32_t)))
 		return false;
 	for (uint32_t i = 0; i < group->nkeys; i++)
-		if (keys[i] >= b->steps->ncolumns)
+		if (keys[i] >= all_columns(b->steps))
 			return false;
 	return true;
 }
@@ -245,7 +266,7 @@ rows_valid(const gs_steps *steps, uint32_t at, uint32_t bytes)
 {
 	const gs_rows_step *rows = gs_steps_at(steps, at);
 
-	if (bytes < sizeof(*rows) || rows->zero != 0 || rows->norders > GS_STEPS_MAX_KEYS ||
+	if (steps->nwindows > 0 || bytes < sizeof(*rows) || rows->zero != 0 || rows->norders > GS_STEPS_MAX_KEYS ||
 		bytes != sizeof(*rows) + rows->norders * sizeof(gs_row_order))
 		return false;
 	for (uint32_t i = 0; i < rows->norders; i++)
@@ -258,25 +279,160 @@ rows_valid(const gs_steps *steps, uint32_t at, uint32_t bytes)
 	return rows->norders > 0 || (rows->offset == 0 && rows->limit == 0);
 }
 
-/* Checks a step, of which those before have been checked.  group: NULL before the GROUP step. */
+/* Checks a frame. */
 static bool
-step_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const gs_group_step *group)
+frame_valid(const gs_window_function *f)
+{
+	const int64_t far = UINT32_MAX;
+
+	if (f->function < GS_WINDOW_FIRST || f->frame != GS_FRAME_ROWS)
+		return f->from == 0 && f->to == 0 && f->frame <= (f->function < GS_WINDOW_FIRST ? 0 : GS_FRAME_PEERS);
+	return (f->from == GS_FRAME_FIRST || (f->from >= -far && f->from <= far)) &&
+		   (f->to == GS_FRAME_LAST || (f->to >= -far && f->to <= far));
+}
+
+/* Returns true if a function that takes a frame's values one by one anew for each row has few of them. */
+static bool
+frame_short(const gs_window_function *f, gs_type type)
+{
+	if (f->frame != GS_FRAME_ROWS || f->from == GS_FRAME_FIRST || f->function < GS_WINDOW_SUM ||
+		(f->function == GS_WINDOW_SUM && type != GS_F64))
+		return true;
+	return f->to != GS_FRAME_LAST && f->to - f->from < GS_FRAME_MOST_ROWS;
+}
+
+/* Checks the number that belongs to a function. */
+static bool
+number_valid(const gs_window_function *f)
+{
+	switch (f->function)
+	{
+		case GS_WINDOW_NTILE:
+		case GS_WINDOW_NTH:
+			return f->number > 0;
+		case GS_WINDOW_LAG:
+			return f->number >= -(int64_t) UINT32_MAX && f->number <= (int64_t) UINT32_MAX;
+		default:
+			return f->number == 0;
+	}
+}
+
+/* Checks the value that LAG gives where there is no row: one that a column of the type can hold. */
+static bool
+default_valid(const body *b, const gs_window_function *f, gs_type type)
+{
+	gs_wide v;
+
+	if (f->constant == 0 || f->function != GS_WINDOW_LAG)
+		return f->constant == 0;
+	if (type == GS_F32 || !inside(b, f->constant, 1, sizeof(gs_constant)))
+		return false;
+	if (type == GS_F64)
+		return constants_valid(gs_steps_at(b->steps, f->constant), 1, true, false);
+	v = gs_constant_scalar(gs_steps_at(b->steps, f->constant), false).integer;
+	if (type <= GS_U64)
+		return v >= 0 && v <= (gs_wide) gs_mask(8 * gs_width_of(type));
+	return gs_number_holds(gs_number_of(type), v);
+}
+
+/* Checks a function.  n: the number of columns that its step can refer to. */
+static bool
+function_valid(const body *b, const gs_window_function *f, uint32_t n)
+{
+	const bool may = f->function >= GS_WINDOW_RUN, must = may && f->function != GS_WINDOW_COUNT;
+
+	if (f->function > GS_WINDOW_MAX || (f->column == GS_NO_COLUMN ? must : !may || f->column >= n) ||
+		!frame_valid(f) || !number_valid(f))
+		return false;
+	if (f->column == GS_NO_COLUMN)
+		return f->constant == 0;
+	return default_valid(b, f, (gs_type) b->steps->types[f->column]) &&
+		   frame_short(f, (gs_type) b->steps->types[f->column]) &&
+		   !(f->function == GS_WINDOW_SUM && b->steps->types[f->column] == GS_F32);
+}
+
+/* Checks the partition columns and the orders of a WINDOW step. */
+static bool
+orders_valid(const body *b, const gs_window_step *w, uint32_t n)
+{
+	const gs_row_order *orders = gs_steps_at(b->steps, w->orders);
+
+	if (w->npartition > GS_STEPS_MAX_KEYS || w->norders > GS_STEPS_MAX_KEYS - w->npartition ||
+		!inside(b, w->orders, w->npartition + w->norders, sizeof(gs_row_order)))
+		return false;
+	for (uint32_t i = 0; i < w->npartition + w->norders; i++)
+		if (orders[i].column >= n || orders[i].zero != 0 || orders[i].descending > (i >= w->npartition) ||
+			orders[i].nulls_first > (i >= w->npartition))
+			return false;
+	return true;
+}
+
+/* Checks a WINDOW step, which can refer to *n columns, and counts those that it gives. */
+static bool
+window_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, uint32_t *n)
+{
+	const gs_window_step *w = gs_steps_at(steps, at);
+	body b = {steps, 0, at + bytes};
+
+	if (bytes < sizeof(*w) || w->nfunctions == 0 || w->nfunctions > all_columns(steps) - *n ||
+		w->nfunctions > (bytes - sizeof(*w)) / sizeof(gs_window_function))
+		return false;
+	b.from = at + (uint32_t) (sizeof(*w) + w->nfunctions * sizeof(gs_window_function));
+	if (!orders_valid(&b, w, *n))
+		return false;
+	for (uint32_t i = 0; i < w->nfunctions; i++)
+		if (!function_valid(&b, &w->functions[i], *n) ||
+			steps->types[*n + i] != gs_window_type(steps, &w->functions[i]))
+			return false;
+	*n += w->nfunctions;
+	return true;
+}
+
+/* What is known of a list by the steps that have been checked. */
+typedef struct known
+{
+	uint32_t before;			/* the kind of the last one */
+	uint32_t n;					/* columns that there are */
+	const gs_group_step *group; /* NULL before the GROUP step */
+} known;
+
+/* Checks a step behind GROUP. */
+static bool
+late_step_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const known *k)
 {
 	const gs_step *step = gs_steps_at(steps, at);
-	subject of = {steps, steps->ncolumns, group != NULL};
+	const subject of = {steps, k->group->nkeys + k->group->naggregates, true};
 
-	if (step->kind == GS_STEP_GROUP)
-		return group == NULL && group_valid(steps, at, bytes);
-	if (step->kind == GS_STEP_FILTER)
-		return group == NULL && filter_valid(steps, at, bytes, &of);
-	if (step->kind == GS_STEP_ROWS)
-		return group == NULL && rows_valid(steps, at, bytes);
-	if (group == NULL || group->nkeys == 0)
+	if (k->group->nkeys == 0 || step->kind <= k->before)
 		return false;
-	of.n = group->nkeys + group->naggregates;
 	if (step->kind == GS_STEP_HAVING)
 		return filter_valid(steps, at, bytes, &of);
-	return step->kind == GS_STEP_TOP && top_valid(steps, at, bytes, group);
+	return step->kind == GS_STEP_TOP && top_valid(steps, at, bytes, k->group);
+}
+
+/* Checks a step. */
+static bool
+step_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, known *k)
+{
+	const gs_step *step = gs_steps_at(steps, at);
+	const subject of = {steps, k->n, false};
+
+	if (k->before == GS_STEP_ROWS)
+		return false;
+	if (k->group != NULL)
+		return late_step_valid(steps, at, bytes, k);
+	switch (step->kind)
+	{
+		case GS_STEP_FILTER:
+			return k->before != GS_STEP_FILTER && filter_valid(steps, at, bytes, &of);
+		case GS_STEP_WINDOW:
+			return window_valid(steps, at, bytes, &k->n);
+		case GS_STEP_GROUP:
+			k->group = (const gs_group_step *) step;
+			return k->n == all_columns(steps) && group_valid(steps, at, bytes);
+		default:
+			return step->kind == GS_STEP_ROWS && rows_valid(steps, at, bytes);
+	}
 }
 
 /* Checks the header and the types. */
@@ -285,12 +441,14 @@ header_valid(const gs_steps *steps, size_t available)
 {
 	if (steps == NULL || (uintptr_t) steps % 8 != 0 || available < sizeof(*steps) || steps->magic != GS_STEPS_MAGIC ||
 		steps->bytes < sizeof(*steps) || steps->bytes > available || steps->bytes > GS_STEPS_MAX_BYTES ||
-		steps->bytes % 8 != 0 || steps->zero != 0)
+		steps->bytes % 8 != 0)
 		return false;
-	if (steps->ncolumns == 0 || steps->ncolumns > GS_STEPS_MAX_COLUMNS || steps->nsteps == 0 || steps->nsteps > 4 ||
-		steps->first % 8 != 0 || steps->first > steps->bytes || steps->first < sizeof(*steps) + steps->ncolumns)
+	if (steps->ncolumns == 0 || steps->ncolumns > GS_STEPS_MAX_COLUMNS ||
+		steps->nwindows > GS_STEPS_MAX_COLUMNS - steps->ncolumns || steps->nsteps == 0 ||
+		steps->nsteps > GS_STEPS_MAX_STEPS || steps->first % 8 != 0 || steps->first > steps->bytes ||
+		steps->first < sizeof(*steps) + all_columns(steps))
 		return false;
-	for (uint32_t c = 0; c < steps->ncolumns; c++)
+	for (uint32_t c = 0; c < all_columns(steps); c++)
 		if (steps->types[c] >= GS_BYTES)
 			return false;
 	return true;
@@ -299,25 +457,24 @@ header_valid(const gs_steps *steps, size_t available)
 gs_status
 gs_steps_check(const gs_steps *steps, size_t available)
 {
-	const gs_group_step *group = NULL;
-	uint32_t at, before = 0;
+	known k = {0, 0, NULL};
+	uint32_t at;
 
 	if (!header_valid(steps, available))
 		return GS_INVALID;
+	k.n = steps->ncolumns;
 	at = steps->first;
 	for (uint32_t i = 0; i < steps->nsteps; i++)
 	{
 		const gs_step *step = gs_steps_at(steps, at);
 
 		if (steps->bytes - at < sizeof(*step) || step->bytes > steps->bytes - at || step->bytes % 8 != 0 ||
-			step->kind <= before || !step_valid(steps, at, step->bytes, group))
+			!step_valid(steps, at, step->bytes, &k))
 			return GS_INVALID;
-		before = step->kind;
-		if (step->kind == GS_STEP_GROUP)
-			group = gs_steps_at(steps, at);
+		k.before = step->kind;
 		at += step->bytes;
 	}
-	return before >= GS_STEP_GROUP && at == steps->bytes ? GS_OK : GS_INVALID;
+	return k.before >= GS_STEP_GROUP && k.before != GS_STEP_WINDOW && at == steps->bytes ? GS_OK : GS_INVALID;
 }
 
 size_t
@@ -340,7 +497,7 @@ gs_steps_reduces(const gs_steps *steps)
 	for (uint32_t i = 0; i < group->naggregates; i++)
 		if (group->aggregates[i].operation > (uint32_t) GS_COUNT || group->aggregates[i].nterms > 0)
 			return false;
-	return group->nkeys == 0;
+	return group->nkeys == 0 && gs_steps_window(steps) == NULL;
 }
 
 gs_status

@@ -6,8 +6,8 @@
 #ifndef GS_COMMON_STEPS_ROW_H
 #define GS_COMMON_STEPS_ROW_H
 
-#include "../gs_steps.h"
 #include "float_order.h"
+#include "steps_parts.h"
 
 #include <string.h>
 
@@ -20,119 +20,6 @@ typedef struct gs_scalar
 	gs_wide integer;
 	double real;
 } gs_scalar;
-
-/* Returns what the values of a column are. */
-GS_BOTH gs_number
-gs_number_of(gs_type type)
-{
-	switch (type)
-	{
-		case GS_I16:
-			return GS_NUMBER_I16;
-		case GS_U8:
-		case GS_U16:
-		case GS_I32:
-			return GS_NUMBER_I32;
-		case GS_U32:
-		case GS_I64:
-			return GS_NUMBER_I64;
-		case GS_F32:
-		case GS_F64:
-			return GS_NUMBER_F64;
-		default:
-			return GS_NUMBER_I128;
-	}
-}
-
-/* Returns the part of a list that lies at an offset. */
-GS_BOTH const void *
-gs_steps_at(const gs_steps *steps, uint32_t offset)
-{
-	return (const char *) steps + offset;
-}
-
-/* Returns the FILTER step of a checked list, or NULL. */
-GS_BOTH const gs_filter_step *
-gs_steps_filter(const gs_steps *steps)
-{
-	const gs_step *first = (const gs_step *) gs_steps_at(steps, steps->first);
-
-	return first->kind == GS_STEP_FILTER ? (const gs_filter_step *) first : NULL;
-}
-
-/* Returns the step of a checked list that takes the rows, if it is of a kind, or NULL. */
-GS_BOTH const gs_step *
-gs_steps_taker(const gs_steps *steps, gs_step_kind kind)
-{
-	const gs_filter_step *filter = gs_steps_filter(steps);
-	const uint32_t offset = steps->first + (filter != NULL ? filter->step.bytes : 0);
-	const gs_step *taker = (const gs_step *) gs_steps_at(steps, offset);
-
-	return taker->kind == (uint32_t) kind ? taker : NULL;
-}
-
-/* Returns the GROUP step of a checked list, or NULL. */
-GS_BOTH const gs_group_step *
-gs_steps_group(const gs_steps *steps)
-{
-	return (const gs_group_step *) gs_steps_taker(steps, GS_STEP_GROUP);
-}
-
-/* Returns the ROWS step of a checked list, or NULL. */
-GS_BOTH const gs_rows_step *
-gs_steps_rows(const gs_steps *steps)
-{
-	return (const gs_rows_step *) gs_steps_taker(steps, GS_STEP_ROWS);
-}
-
-/* Returns the step of a kind that follows the GROUP step of a checked list that has one, or NULL. */
-GS_BOTH const gs_step *
-gs_steps_after_group(const gs_steps *steps, gs_step_kind kind)
-{
-	const gs_step *step = &gs_steps_group(steps)->step;
-	const char *end = (const char *) steps + steps->bytes;
-
-	do
-		step = (const gs_step *) ((const char *) step + step->bytes);
-	while ((const char *) step < end && step->kind != (uint32_t) kind);
-	return (const char *) step < end ? step : NULL;
-}
-
-/* Returns the column of a GROUP step's key. */
-GS_BOTH uint32_t
-gs_group_key(const gs_steps *steps, uint32_t key)
-{
-	return ((const uint32_t *) gs_steps_at(steps, gs_steps_group(steps)->keys))[key];
-}
-
-/* Returns what an aggregate's values are. */
-GS_BOTH gs_number
-gs_aggregate_number(const gs_steps *steps, const gs_aggregate *aggregate)
-{
-	const gs_instruction *code = (const gs_instruction *) gs_steps_at(steps, aggregate->code);
-
-	return aggregate->ncode == 0 ? GS_NUMBER_I64 : (gs_number) code[aggregate->ncode - 1].result;
-}
-
-/* Returns true if what an aggregate gives is a number of rows or values. */
-GS_BOTH bool
-gs_aggregate_counts(const gs_aggregate *aggregate)
-{
-	return aggregate->operation == (uint32_t) GS_COUNT || aggregate->operation == (uint32_t) GS_DISTINCT;
-}
-
-/* Returns what a member of groups is. */
-GS_BOTH gs_number
-gs_member_number(const gs_steps *steps, uint32_t member)
-{
-	const gs_group_step *group = gs_steps_group(steps);
-	const gs_aggregate *aggregate;
-
-	if (member < group->nkeys)
-		return gs_number_of((gs_type) steps->types[gs_group_key(steps, member)]);
-	aggregate = &group->aggregates[member - group->nkeys];
-	return gs_aggregate_counts(aggregate) ? GS_NUMBER_I64 : gs_aggregate_number(steps, aggregate);
-}
 
 /* Joins the halves of an integer. */
 GS_BOTH gs_wide
@@ -299,6 +186,38 @@ gs_code_passes(const gs_steps *steps, const gs_term *term, gs_wide x, bool real)
 	}
 }
 
+/* Returns true if a row passes a term that compares two columns. */
+GS_BOTH bool
+gs_columns_pass(const gs_steps *steps, const gs_term *term, const gs_held *columns, uint64_t row)
+{
+	const uint32_t a = term->column, b = term->constants;
+	const gs_type type = (gs_type) steps->types[a], other = (gs_type) steps->types[b];
+	const bool a_null = gs_held_null(&columns[a], row), b_null = gs_held_null(&columns[b], row);
+	const bool real = gs_number_of(type) == GS_NUMBER_F64;
+	gs_wide x, y;
+
+	if (a_null || b_null)
+		return term->test >= GS_TEST_DISTINCT_COLUMN && (a_null == b_null) == (term->test == GS_TEST_SAME_COLUMN);
+	x = gs_scalar_code(gs_column_scalar(type, columns[a].values, row), real);
+	y = gs_scalar_code(gs_column_scalar(other, columns[b].values, row), real);
+	switch (term->test)
+	{
+		case GS_TEST_EQ_COLUMN:
+		case GS_TEST_SAME_COLUMN:
+			return x == y;
+		case GS_TEST_LT_COLUMN:
+			return x < y;
+		case GS_TEST_LE_COLUMN:
+			return x <= y;
+		case GS_TEST_GT_COLUMN:
+			return x > y;
+		case GS_TEST_GE_COLUMN:
+			return x >= y;
+		default: /* GS_TEST_NE_COLUMN, GS_TEST_DISTINCT_COLUMN */
+			return x != y;
+	}
+}
+
 /* Returns true if a row passes a term of the filter. */
 GS_BOTH bool
 gs_term_passes(const gs_steps *steps, const gs_term *term, const gs_held *columns, uint64_t row)
@@ -307,6 +226,8 @@ gs_term_passes(const gs_steps *steps, const gs_term *term, const gs_held *column
 	const gs_type type = (gs_type) steps->types[term->column];
 	const bool null = gs_held_null(column, row), real = gs_number_of(type) == GS_NUMBER_F64;
 
+	if (term->test >= GS_TEST_EQ_COLUMN)
+		return gs_columns_pass(steps, term, columns, row);
 	if (null || term->test >= GS_TEST_IS_NULL)
 		return term->test == (null ? GS_TEST_IS_NULL : GS_TEST_NOT_NULL);
 	return gs_code_passes(steps, term, gs_scalar_code(gs_column_scalar(type, column->values, row), real), real);

@@ -230,6 +230,7 @@ static const gs_engine_ops cpu_ops = {
 	.rows = &gs_cpu_row_ops,
 	.groups = &gs_cpu_group_ops,
 	.places = &gs_cpu_place_ops,
+	.windows = &gs_cpu_window_ops,
 };
 
 /* Opens the CPU engine.  threads is reserved: one thread does the work. */

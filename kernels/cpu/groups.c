@@ -36,6 +36,16 @@ slot_bytes(const gs_cpu_groups *g)
 	return bytes;
 }
 
+void
+gs_groups_choose_factor(gs_cpu_groups *g)
+{
+	uint32_t bits = g->head.keys.bits;
+
+	g->mask = gs_mask(bits);
+	g->factor = bits == 0 ? 1 : FACTOR >> (64 - bits) | 1;
+	g->inverse = inverse_of(g->factor);
+}
+
 /* Chooses the number of parts. */
 static void
 choose_parts(gs_cpu_groups *g)
@@ -49,14 +59,12 @@ choose_parts(gs_cpu_groups *g)
 	g->part_bits = g->part_bits < MOST_PART_BITS ? g->part_bits : MOST_PART_BITS;
 	g->part_bits = g->part_bits < bits ? g->part_bits : bits;
 	g->slot_bits = bits - g->part_bits;
-	g->mask = gs_mask(bits);
-	g->factor = bits == 0 ? 1 : FACTOR >> (64 - bits) | 1;
-	g->inverse = inverse_of(g->factor);
+	gs_groups_choose_factor(g);
 }
 
-/* Chooses the room for records in one piece: a quarter of what a worker has of a part. */
-static void
-choose_room(gs_cpu_groups *g)
+/* A quarter of what a worker has of a part. */
+void
+gs_groups_choose_room(gs_cpu_groups *g)
 {
 	uint64_t each = (g->head.rows / g->head.workers >> g->part_bits) / 4;
 
@@ -97,14 +105,11 @@ release_worker(gs_group_worker *w)
 	gs_group_list_release(&w->list);
 }
 
-/* Frees everything. */
-static void
-cpu_close(gs_groups *groups, gs_engine *engine)
+void
+gs_groups_free(gs_cpu_groups *g)
 {
-	gs_cpu_groups *g = (gs_cpu_groups *) groups;
 	gs_work work = g->work;
 
-	(void) engine;
 	for (uint32_t i = 0; i < g->head.workers; i++)
 		release_worker(&g->workers[i]);
 	gs_block_release(&work, &g->few_memory);
@@ -114,9 +119,16 @@ cpu_close(gs_groups *groups, gs_engine *engine)
 	work.host.release(work.host.arg, g, g->bytes);
 }
 
-/* Implements gs_groups_open. */
-static gs_status
-cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
+/* Implements gs_groups_close. */
+static void
+cpu_close(gs_groups *groups, gs_engine *engine)
+{
+	(void) engine;
+	gs_groups_free((gs_cpu_groups *) groups);
+}
+
+gs_status
+gs_groups_make(gs_engine *engine, const gs_groups *head, gs_cpu_groups **groups)
 {
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
 	size_t bytes = sizeof(gs_cpu_groups) + head->workers * sizeof(gs_group_worker);
@@ -135,16 +147,25 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	g->bytes = bytes;
 	status = gs_make_plan(&g->work, cpu, head->steps, &g->plan, &g->plan_memory);
 	if (status != GS_OK)
-	{
-		cpu_close(&g->head, engine);
-		return status;
-	}
+		gs_groups_free(g);
+	else
+		*groups = g;
+	return status;
+}
+
+/* Implements gs_groups_open. */
+static gs_status
+cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
+{
+	gs_cpu_groups *g;
+
+	GS_TRY(gs_groups_make(engine, head, &g));
 	gs_groups_plan(g);
 	choose_parts(g);
 	gs_few_plan(g);
 	if (!g->few)
 		gs_records_plan(g);
-	choose_room(g);
+	gs_groups_choose_room(g);
 	*groups = &g->head;
 	return GS_OK;
 }
@@ -170,12 +191,18 @@ gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 	return GS_OK;
 }
 
+void
+gs_groups_rows_end(gs_cpu_groups *g)
+{
+	for (uint32_t i = 0; i < g->head.workers; i++)
+		g->workers[i].has_rows = g->workers[i].begun;
+}
+
 /* Begins the first worker, which may have had no rows, and with few groups joins what workers have. */
 static gs_status
 begin_parts(gs_cpu_groups *g)
 {
-	for (uint32_t i = 0; i < g->head.workers; i++)
-		g->workers[i].has_rows = g->workers[i].begun;
+	gs_groups_rows_end(g);
 	GS_TRY(gs_group_worker_begin(g, &g->workers[0], g->engine));
 	return g->few ? gs_few_join(g) : GS_OK;
 }

@@ -226,8 +226,30 @@ typedef struct gs_cpu_groups
 	gs_cell_part *parts;
 	uint32_t nparts;
 	uint16_t *places; /* for each table and cell, 1 + the part among the stream's; 0: its values are not needed */
+	const struct gs_window_records *records; /* of a window: what the only stream has; else NULL */
 	gs_group_worker workers[];
 } gs_cpu_groups;
+
+/* Groups whose rows follow each other, as slots of a tally: their multiplied keys, and the slots of a block's rows. */
+typedef struct gs_group_runs
+{
+	uint32_t n;
+	uint64_t keys[GS_STEP_ROWS + 1];
+	uint32_t slots[GS_STEP_ROWS];
+} gs_group_runs;
+
+/* The work of a block of rows. */
+typedef struct gs_group_job
+{
+	gs_cpu_groups *g;
+	gs_group_worker *w;
+	gs_rows_block block;
+	uint64_t keys[GS_STEP_ROWS];
+	uint32_t slots[GS_STEP_ROWS];
+	uint64_t *at[GS_STEP_ROWS]; /* where records' first words go */
+	gs_group_runs *runs;		/* NULL: rows come in any order */
+	bool again;					/* rows are read for the values of cells that are needed */
+} gs_group_job;
 
 /* groups_plan.c: plans streams, tallies and answers. */
 void gs_groups_plan(gs_cpu_groups *g);
@@ -241,9 +263,37 @@ gs_status gs_collect_rows(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *c
 /* Makes room for records of a part, in one piece. */
 gs_status gs_new_records(const gs_cpu_groups *g, gs_group_worker *w, const gs_stream *s, size_t part);
 
+/* Begins a job over rows in any order.  Without keys, packed keys stay 0. */
+void gs_group_job_begin(gs_group_job *j, gs_cpu_groups *g, gs_group_worker *w);
+/* Returns the next block's values of the first of some columns, all of which n rows of this block read ahead. */
+gs_ahead gs_ahead_of(const gs_group_job *j, uint64_t columns, uint32_t n);
+/* Finds the places of n records by the leading bits of something, and writes their first words. */
+gs_status gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first,
+						 uint32_t n, gs_ahead ahead);
+/* Writes a word of n records, whose values are step words apart. */
+void gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step,
+				   uint32_t n, gs_ahead ahead);
+/* Adds a span's rows, block by block. */
+gs_status gs_groups_add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs_held *columns);
+
+/* groups_runs.c: returns true if gs_groups_runs carries out a list. */
+bool gs_groups_take_runs(const gs_cpu_groups *g);
+/* Adds rows of whole groups, those of each following one another. */
+gs_status gs_groups_runs(gs_cpu_groups *g, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
+/* Before and after a block's rows are added to the tally. */
+gs_status gs_runs_begin_block(gs_group_job *j);
+gs_status gs_runs_end_block(gs_group_job *j);
+/* Finds the slots of n rows of a mask. */
+void gs_runs_slots(gs_group_job *j, const uint64_t *mask, uint32_t n);
+
+/* windows_records.c: adds a block's rows to a window's records. */
+gs_status gs_window_add(gs_group_job *j);
+
 /* groups_keys.c: packs the keys of the n rows of a mask.  Returns false if a value is outside of its range. */
 bool gs_pack_keys(const gs_packed_keys *keys, const gs_group_loops *loops, gs_steps_plan *plan, gs_rows_block *b,
 				  const uint64_t *mask, uint32_t n, uint64_t *packed);
+/* For each NULL among the rows of a mask: part[its place] = code. */
+void gs_put_nulls(const gs_rows_block *b, const gs_held *column, const uint64_t *mask, uint64_t *part, uint64_t code);
 /* Returns true if columns that were said to have no NULLs have none among some rows. */
 bool gs_nulls_known(const gs_steps_plan *plan, const gs_range *ranges, const gs_span *span, const gs_held *columns);
 
@@ -254,6 +304,8 @@ void gs_tally_count(gs_tally *tally, uint32_t stream, const uint32_t *slots, uin
 /* Returns false if a sum leaves 128 bits. */
 bool gs_tally_value(const gs_cpu_groups *g, gs_tally *tally, uint32_t value, const uint32_t *slots, const uint64_t *x,
 					const uint64_t *high, uint32_t step, uint32_t n, gs_ahead ahead);
+/* Makes a slot the first one, and those up to it empty. */
+void gs_tally_restart(const gs_cpu_groups *g, gs_tally *tally, uint32_t slot);
 /* Adds another worker's tally.  Returns false if a sum leaves 128 bits. */
 bool gs_tally_join(const gs_cpu_groups *g, gs_tally *into, const gs_tally *from);
 /* Returns what an answer that has a tally, or is a count, is for a slot. */
@@ -276,8 +328,12 @@ void gs_counts_answer(const gs_cpu_groups *g, uint32_t stream, const uint32_t *c
 gs_status gs_whole_answer(const gs_cpu_groups *g, gs_group_worker *w, const gs_cpu_engine *cpu, uint32_t stream,
 						  void *values, uint64_t n, gs_reduced *answers);
 
-/* groups_parts.c */
+/* groups_parts.c: the number of records of a stream's part. */
+uint64_t gs_records_count(const gs_cpu_groups *g, size_t part);
 gs_status gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
+
+/* Counts groups that a list has got.  GS_TOO_BIG: there are too many. */
+gs_status gs_groups_keep(gs_cpu_groups *g, const gs_group_list *list, uint64_t more);
 
 /* Makes the group of a slot. */
 void gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, uint64_t mixed,
@@ -324,6 +380,15 @@ gs_cells_number(const gs_cpu_groups *g)
 /* groups.c: makes a plan in memory of its own. */
 gs_status gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_steps_plan *plan,
 					   gs_block *memory);
+/* Makes a question with its plan of the list, and no more. */
+gs_status gs_groups_make(gs_engine *engine, const gs_groups *head, gs_cpu_groups **groups);
+/* Chooses what keys are multiplied by. */
+void gs_groups_choose_factor(gs_cpu_groups *g);
+/* Chooses the room for records in one piece. */
+void gs_groups_choose_room(gs_cpu_groups *g);
+void gs_groups_free(gs_cpu_groups *g);
+/* Tells which workers had rows, before parts are done. */
+void gs_groups_rows_end(gs_cpu_groups *g);
 /* Begins a worker's work, by its engine. */
 gs_status gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine);
 
@@ -332,6 +397,16 @@ static inline uint32_t
 gs_records_number(const gs_group_worker *w, size_t part, const gs_records *r)
 {
 	return (uint32_t) (r == w->last[part] ? (uint64_t) (w->cursors[part].at - r->words) : r->room);
+}
+
+/* Takes memory for an array; memory NULL: only counts. */
+static inline void *
+gs_take(char *memory, size_t *used, size_t bytes)
+{
+	size_t at = *used;
+
+	*used += (bytes + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
+	return memory != NULL ? memory + at : NULL;
 }
 
 /* Returns true if a stream's codes have more than 64 bits. */

@@ -41,7 +41,7 @@ are_few(const gs_cpu_groups *g, uint32_t bits)
 		return false;
 	for (uint32_t i = 0; i < g->nstreams; i++)
 		if (g->streams[i].whole && !wants_bits(g, i, bits) &&
-			(bits > MOST_CELL_SLOTS || gs_value_wide(&g->values[g->streams[i].first])))
+			(g->head.passing || bits > MOST_CELL_SLOTS || gs_value_wide(&g->values[g->streams[i].first])))
 			return false;
 	return true;
 }

@@ -3,9 +3,8 @@
  */
 #include "groups.h"
 
-/* Calls something for each NULL among the rows of a mask: part[its place] = code. */
-static void
-put_nulls(const gs_rows_block *b, const gs_held *column, const uint64_t *mask, uint64_t *part, uint64_t code)
+void
+gs_put_nulls(const gs_rows_block *b, const gs_held *column, const uint64_t *mask, uint64_t *part, uint64_t code)
 {
 	uint32_t before = 0;
 
@@ -52,13 +51,13 @@ key_parts(const gs_packed_key *key, const gs_group_loops *loops, const gs_steps_
 		loops->order(key->type == GS_F32 ? room : values, n, true, key->drop, (uint64_t) key->low, part);
 	}
 	if (column->nulls != NULL)
-		put_nulls(b, column, mask, part, 0);
+		gs_put_nulls(b, column, mask, part, 0);
 	if (loops->most(part, n) > key->span)
 		return false;
 	if (key->descending || key->bump > 0)
 		loops->turn(part, n, key->descending, key->bump + (key->descending ? key->span : 0));
 	if (column->nulls != NULL)
-		put_nulls(b, column, mask, part, key->null_code);
+		gs_put_nulls(b, column, mask, part, key->null_code);
 	return true;
 }
 

@@ -29,21 +29,26 @@ typedef struct part_job
 	gs_reduced *answers; /* of aggregates that need all values: for each slot */
 } part_job;
 
-/* Returns the number of a part's records in a stream. */
-static uint64_t
-records_of(const part_job *j, uint32_t stream)
+uint64_t
+gs_records_count(const gs_cpu_groups *g, size_t part)
 {
-	size_t part = ((size_t) stream << j->g->part_bits) + j->part;
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < j->g->head.workers; i++)
+	for (uint32_t i = 0; i < g->head.workers; i++)
 	{
-		const gs_group_worker *w = &j->g->workers[i];
+		const gs_group_worker *w = &g->workers[i];
 
 		for (const gs_records *r = w->has_rows ? w->last[part] : NULL; r != NULL; r = r->next)
 			n += gs_records_number(w, part, r);
 	}
 	return n;
+}
+
+/* Returns the number of a part's records in a stream. */
+static uint64_t
+records_of(const part_job *j, uint32_t stream)
+{
+	return gs_records_count(j->g, ((size_t) stream << j->g->part_bits) + j->part);
 }
 
 /* A piece of a part's records. */
@@ -309,6 +314,16 @@ below_bar(const bar *b, const gs_group_list *list, uint32_t slot)
 											 : b->values[slot] > (int64_t) last->value[0]);
 }
 
+gs_status
+gs_groups_keep(gs_cpu_groups *g, const gs_group_list *list, uint64_t more)
+{
+	uint64_t kept = __atomic_add_fetch(&g->kept, more, __ATOMIC_RELAXED);
+
+	if (list->top == NULL && kept > GS_GROUPS_MOST_BYTES / (list->members * sizeof(gs_reduced)))
+		return GS_TOO_BIG;
+	return GS_OK;
+}
+
 /* Adds the part's groups to the worker's list.  Without keys there is one, even of no rows. */
 static gs_status
 add_groups(part_job *j)
@@ -326,10 +341,7 @@ add_groups(part_job *j)
 		GS_TRY(gs_group_list_add(list, group));
 		GS_TRY(gs_work_add(&j->cpu->work, 8 * list->members));
 	}
-	before = __atomic_add_fetch(&j->g->kept, list->n - before, __ATOMIC_RELAXED);
-	if (list->top == NULL && before > GS_GROUPS_MOST_BYTES / (list->members * sizeof(gs_reduced)))
-		return GS_TOO_BIG;
-	return GS_OK;
+	return gs_groups_keep(j->g, list, list->n - before);
 }
 
 /* Implements gs_groups_part. */

@@ -1,33 +1,21 @@
 /*
  * groups_rows.c: rows of a list with groups become records of parts, block by block: for each stream the rows that
- * count, their packed keys, the values of expressions, each of these word by word to the part's place.
+ * count, their packed keys, the values of expressions, each of these word by word to the part's place.  Those of a
+ * window's records come from windows_records.c.
  */
 #include "groups.h"
 
 #define LEAST_SLAB ((size_t) 256 << 10)
 
-/* A block's work. */
-typedef struct job
-{
-	gs_cpu_groups *g;
-	gs_group_worker *w;
-	gs_rows_block block;
-	uint64_t keys[GS_STEP_ROWS];
-	uint32_t slots[GS_STEP_ROWS];
-	uint64_t *at[GS_STEP_ROWS]; /* where records' first words go */
-	bool again;					/* rows are read for the values of cells that are needed */
-} job;
-
 /* Returns the plan of a clause. */
 static const gs_aggregate *
-clause_at(const job *j, uint32_t clause)
+clause_at(const gs_group_job *j, uint32_t clause)
 {
 	return &j->w->plan.group->aggregates[clause];
 }
 
-/* Returns the next block's values of the first of some columns, all of which n rows of this block read ahead. */
-static gs_ahead
-ahead_of(const job *j, uint64_t columns, uint32_t n)
+gs_ahead
+gs_ahead_of(const gs_group_job *j, uint64_t columns, uint32_t n)
 {
 	const gs_rows_block *b = &j->block;
 	uint32_t c = columns != 0 ? (uint32_t) __builtin_ctzll(columns) : 0;
@@ -78,10 +66,9 @@ gs_new_records(const gs_cpu_groups *g, gs_group_worker *w, const gs_stream *s, s
 	return GS_OK;
 }
 
-/* Finds the places of n records by the leading bits of something, and writes their first words. */
-static gs_status
-place_first(job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first, uint32_t n,
-			gs_ahead ahead)
+gs_status
+gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first, uint32_t n,
+			   gs_ahead ahead)
 {
 	const gs_stream *s = &j->g->streams[stream];
 	size_t begin = (size_t) stream << j->g->part_bits;
@@ -103,10 +90,9 @@ place_first(job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const u
 	return GS_OK;
 }
 
-/* Writes a word of n records. */
-static void
-place_word(const job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step, uint32_t n,
-		   gs_ahead ahead)
+void
+gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step,
+			  uint32_t n, gs_ahead ahead)
 {
 	size_t apart = (size_t) word * s->room;
 
@@ -117,7 +103,7 @@ place_word(const job *j, const gs_stream *s, uint32_t word, const uint64_t *valu
 
 /* Computes the codes of values that are needed all at once.  Returns false if a value is outside of its range. */
 static bool
-codes_of(const job *j, const gs_stream_value *v, const void *values, uint32_t n, uint64_t *codes)
+codes_of(const gs_group_job *j, const gs_stream_value *v, const void *values, uint32_t n, uint64_t *codes)
 {
 	bool good = true;
 
@@ -143,7 +129,7 @@ codes_of(const job *j, const gs_stream_value *v, const void *values, uint32_t n,
 
 /* Counts the cells of values, or puts down the codes of those that are needed. */
 static gs_status
-add_cells(job *j, uint32_t stream, const gs_stream_value *v, const void *values, uint32_t n, gs_ahead ahead)
+add_cells(gs_group_job *j, uint32_t stream, const gs_stream_value *v, const void *values, uint32_t n, gs_ahead ahead)
 {
 	const gs_cells *cells = &j->g->streams[stream].cells;
 	uint64_t codes[GS_STEP_ROWS], needed[GS_STEP_ROWS];
@@ -170,7 +156,7 @@ add_cells(job *j, uint32_t stream, const gs_stream_value *v, const void *values,
 
 /* Writes the codes of values: bits of a bitmap, or of records. */
 static gs_status
-place_codes(job *j, uint32_t stream, const gs_stream_value *v, const void *values, uint32_t n, gs_ahead ahead)
+place_codes(gs_group_job *j, uint32_t stream, const gs_stream_value *v, const void *values, uint32_t n, gs_ahead ahead)
 {
 	const gs_stream *s = &j->g->streams[stream];
 	uint64_t codes[2 * GS_STEP_ROWS], *bitmap = j->w->bitmaps[stream];
@@ -192,35 +178,44 @@ place_codes(job *j, uint32_t stream, const gs_stream_value *v, const void *value
 
 		memcpy(packed, j->keys, n * sizeof(*packed));
 		j->w->loops->append(packed, n, s->value_bits, codes);
-		return place_first(j, stream, j->keys, j->g->slot_bits, packed, n, ahead);
+		return gs_place_first(j, stream, j->keys, j->g->slot_bits, packed, n, ahead);
 	}
 	for (uint32_t k = 0; k < v->words; k++)
-		place_word(j, s, v->word + k, codes + k, v->words, n, ahead);
+		gs_place_word(j, s, v->word + k, codes + k, v->words, n, ahead);
 	return GS_OK;
 }
 
 /* Computes the values of an expression for n rows, and adds or writes them. */
 static gs_status
-place_value(job *j, uint32_t stream, uint32_t value, const uint64_t *mask, uint32_t n)
+place_value(gs_group_job *j, uint32_t stream, uint32_t value, const uint64_t *mask, uint32_t n)
 {
 	const gs_stream *s = &j->g->streams[stream];
 	const gs_stream_value *v = &j->g->values[value];
 	const void *at[GS_STEPS_MAX_COLUMNS];
-	gs_ahead ahead = ahead_of(j, v->expression->columns, n);
+	gs_ahead ahead = gs_ahead_of(j, v->expression->columns, n);
 	gs_values_of_block values;
 
 	gs_block_gather(&j->w->plan, &j->block, v->expression->columns, mask, at);
 	if (!gs_steps_values(&j->w->plan, v->expression, at, n, &values))
 		return GS_OVERFLOW;
-	if (s->whole || s->packed)
+	if (j->runs == NULL && (s->whole || s->packed))
 		return place_codes(j, stream, v, values.values, n, ahead);
-	if (j->g->few)
+	if (j->g->few || j->runs != NULL)
 		return gs_tally_value(j->g, &j->w->few, value, j->slots, values.values, (const uint64_t *) values.values + 1,
 							  v->words, n, ahead)
 				   ? GS_OK
 				   : GS_OVERFLOW;
 	for (uint32_t k = 0; k < v->words; k++)
-		place_word(j, s, v->word + k, (const uint64_t *) values.values + k, v->words, n, ahead);
+		gs_place_word(j, s, v->word + k, (const uint64_t *) values.values + k, v->words, n, ahead);
+	return GS_OK;
+}
+
+/* Computes the values of a stream for n rows. */
+static gs_status
+place_values(gs_group_job *j, uint32_t stream, const uint64_t *mask, uint32_t n)
+{
+	for (uint32_t v = j->g->streams[stream].first; v != GS_NO_VALUE; v = j->g->values[v].next)
+		GS_TRY(place_value(j, stream, v, mask, n));
 	return GS_OK;
 }
 
@@ -228,7 +223,7 @@ place_value(job *j, uint32_t stream, uint32_t value, const uint64_t *mask, uint3
 
 /* Finds the rows of a block that belong to a stream.  own: room for a mask.  Returns their number. */
 static uint32_t
-stream_rows(job *j, const gs_stream *s, uint64_t *own, const uint64_t **mask)
+stream_rows(gs_group_job *j, const gs_stream *s, uint64_t *own, const uint64_t **mask)
 {
 	gs_rows_block *b = &j->block;
 	gs_rows_block some = *b;
@@ -256,7 +251,7 @@ stream_rows(job *j, const gs_stream *s, uint64_t *own, const uint64_t **mask)
 
 /* Adds the records of a block's rows to a stream. */
 static gs_status
-add_stream(job *j, uint32_t stream)
+add_stream(gs_group_job *j, uint32_t stream)
 {
 	const gs_stream *s = &j->g->streams[stream];
 	const gs_packed_keys *keys = &j->g->head.keys;
@@ -267,27 +262,31 @@ add_stream(job *j, uint32_t stream)
 
 	if (n == 0)
 		return GS_OK;
-	ahead = ahead_of(j, keys->n > 0 ? (uint64_t) 1 << keys->keys[0].column : 0, n);
+	ahead = gs_ahead_of(j, keys->n > 0 ? (uint64_t) 1 << keys->keys[0].column : 0, n);
+	if (j->runs != NULL)
+	{
+		gs_runs_slots(j, mask, n);
+		gs_tally_count(&j->w->few, stream, j->slots, n, ahead);
+		return place_values(j, stream, mask, n);
+	}
 	if (!gs_pack_keys(keys, j->w->loops, &j->w->plan, &j->block, mask, n, j->keys))
 		return GS_INVALID;
 	if (j->g->factor != 1)
 		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
 	if (!j->g->few && !s->packed)
-		GS_TRY(place_first(j, stream, j->keys, j->g->slot_bits, j->keys, n, ahead));
+		GS_TRY(gs_place_first(j, stream, j->keys, j->g->slot_bits, j->keys, n, ahead));
 	else if (j->g->few && !s->whole)
 	{
 		for (uint32_t i = 0; i < n; i++)
 			j->slots[i] = (uint32_t) j->keys[i];
 		gs_tally_count(&j->w->few, stream, j->slots, n, ahead);
 	}
-	for (uint32_t v = s->first; v != GS_NO_VALUE; v = j->g->values[v].next)
-		GS_TRY(place_value(j, stream, v, mask, n));
-	return GS_OK;
+	return place_values(j, stream, mask, n);
 }
 
 /* Adds a block's rows to all streams. */
 static gs_status
-add_block(job *j)
+add_block(gs_group_job *j)
 {
 	gs_rows_block *b = &j->block;
 	const gs_steps_plan *plan = &j->w->plan;
@@ -299,15 +298,20 @@ add_block(job *j)
 		b->passed = gs_steps_mask(plan, plan->terms, plan->nterms, b->columns, b->first, b->n, mask);
 		b->mask = b->passed == b->n ? NULL : mask;
 	}
+	if (j->g->records != NULL)
+		return b->passed > 0 ? gs_window_add(j) : GS_OK;
+	if (j->runs != NULL && b->passed > 0)
+		GS_TRY(gs_runs_begin_block(j));
 	for (uint32_t i = 0; i < j->g->nstreams && b->passed > 0; i++)
 		if (!j->again || j->g->streams[i].nparts > 0)
 			GS_TRY(add_stream(j, i));
+	if (j->runs != NULL)
+		return gs_runs_end_block(j);
 	return GS_OK;
 }
 
-/* Adds a span's rows. */
-static gs_status
-add_span(job *j, gs_work *work, const gs_span *span, const gs_held *columns)
+gs_status
+gs_groups_add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs_held *columns)
 {
 	for (uint32_t done = 0; done < span->rows; done += GS_STEP_ROWS)
 	{
@@ -320,13 +324,13 @@ add_span(job *j, gs_work *work, const gs_span *span, const gs_held *columns)
 	return GS_OK;
 }
 
-/* Begins a job.  Without keys, packed keys stay 0. */
-static void
-begin_job(job *j, gs_cpu_groups *g, gs_group_worker *w, bool again)
+void
+gs_group_job_begin(gs_group_job *j, gs_cpu_groups *g, gs_group_worker *w)
 {
 	j->g = g;
 	j->w = w;
-	j->again = again;
+	j->runs = NULL;
+	j->again = false;
 	if (g->head.keys.n == 0)
 		memset(j->keys, 0, sizeof(j->keys));
 }
@@ -337,9 +341,9 @@ gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const 
 {
 	gs_cpu_groups *g = (gs_cpu_groups *) groups;
 	gs_cpu_engine *cpu = (gs_cpu_engine *) engine;
-	job j;
+	gs_group_job j;
 
-	begin_job(&j, g, &g->workers[worker], false);
+	gs_group_job_begin(&j, g, &g->workers[worker]);
 	GS_TRY(gs_group_worker_begin(g, j.w, engine));
 	for (uint64_t i = 0; i < rows->nspans; i++)
 	{
@@ -350,7 +354,7 @@ gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const 
 			return GS_INVALID;
 		if (g->ntables > 0)
 			GS_TRY(gs_cells_keep(g, j.w, span, columns));
-		GS_TRY(add_span(&j, &cpu->work, span, columns));
+		GS_TRY(gs_groups_add_span(&j, &cpu->work, span, columns));
 	}
 	return GS_OK;
 }
@@ -358,8 +362,9 @@ gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const 
 gs_status
 gs_collect_rows(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, const gs_kept_rows *rows)
 {
-	job j;
+	gs_group_job j;
 
-	begin_job(&j, g, w, true);
-	return add_span(&j, &cpu->work, &rows->span, rows->columns);
+	gs_group_job_begin(&j, g, w);
+	j.again = true;
+	return gs_groups_add_span(&j, &cpu->work, &rows->span, rows->columns);
 }

@@ -4,16 +4,6 @@
  */
 #include "groups.h"
 
-/* Takes memory for an array; memory NULL: only counts. */
-static void *
-take(char *memory, size_t *used, size_t bytes)
-{
-	size_t at = *used;
-
-	*used += (bytes + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
-	return memory != NULL ? memory + at : NULL;
-}
-
 /* Fills an array with what no value changes. */
 static void
 clear(const gs_tally_plan *t, void *values, uint32_t slots)
@@ -40,21 +30,43 @@ gs_tally_make(const gs_cpu_groups *g, gs_tally *tally, uint32_t slots, char *mem
 	*tally = (gs_tally){.slots = slots};
 	for (uint32_t i = 0; i < g->nstreams; i++)
 		if (!g->streams[i].whole)
-			tally->counts[i] = take(memory, &used, (size_t) slots * sizeof(uint32_t));
+			tally->counts[i] = gs_take(memory, &used, (size_t) slots * sizeof(uint32_t));
 	if (memory != NULL)
 		memset(memory, 0, used);
 	for (uint32_t i = 0; i < g->ntallies; i++)
 	{
-		tally->values[i] = take(memory, &used, (size_t) slots * gs_width_of(g->tallies[i].held));
+		tally->values[i] = gs_take(memory, &used, (size_t) slots * gs_width_of(g->tallies[i].held));
 		if (memory != NULL)
 			clear(&g->tallies[i], tally->values[i], slots);
 		if (!g->tallies[i].zeros)
 			continue;
-		tally->zeros[i] = take(memory, &used, slots);
+		tally->zeros[i] = gs_take(memory, &used, slots);
 		if (memory != NULL)
 			memset(tally->zeros[i], 0, slots);
 	}
 	return used;
+}
+
+void
+gs_tally_restart(const gs_cpu_groups *g, gs_tally *tally, uint32_t slot)
+{
+	for (uint32_t i = 0; i < g->nstreams; i++)
+	{
+		tally->counts[i][0] = tally->counts[i][slot];
+		memset(tally->counts[i] + 1, 0, slot * sizeof(uint32_t));
+	}
+	for (uint32_t i = 0; i < g->ntallies; i++)
+	{
+		size_t width = gs_width_of(g->tallies[i].held);
+		char *values = tally->values[i];
+
+		memcpy(values, values + slot * width, width);
+		clear(&g->tallies[i], values + width, slot);
+		if (!g->tallies[i].zeros)
+			continue;
+		tally->zeros[i][0] = tally->zeros[i][slot];
+		memset(tally->zeros[i] + 1, 0, slot);
+	}
 }
 
 #define EACH(STATEMENT) GS_EACH_AHEAD(n, ahead, STATEMENT);

@@ -59,5 +59,7 @@ extern const struct gs_row_ops gs_cpu_row_ops;
 extern const struct gs_group_ops gs_cpu_group_ops;
 /* places.c */
 extern const struct gs_group_ops gs_cpu_place_ops;
+/* windows.c */
+extern const struct gs_group_ops gs_cpu_window_ops;
 
 #endif

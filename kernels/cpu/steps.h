@@ -34,6 +34,7 @@ typedef struct gs_term_plan
 	{
 		GS_TERM_RANGES, /* the value lies in one of the ranges, or in none (outside) */
 		GS_TERM_ROWS,	/* row by row */
+		GS_TERM_COLUMNS, /* the keys of two columns */
 		GS_TERM_ALL,	/* every value passes */
 		GS_TERM_NULLS,
 		GS_TERM_NONE
@@ -64,7 +65,7 @@ typedef struct gs_values_of_block
 typedef struct gs_steps_plan
 {
 	const gs_steps *steps;
-	const gs_group_step *group; /* NULL: ROWS */
+	const gs_group_step *group; /* NULL: WINDOW or ROWS takes the rows */
 	const gs_loops *loops;
 	const gs_select_loops *select;
 	const struct gs_step_loops *reduce;

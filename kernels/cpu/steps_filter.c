@@ -109,6 +109,53 @@ by_rows(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns
 	return bits;
 }
 
+/* Computes the keys of up to 64 rows of a column.  Returns which are NULL. */
+static uint64_t
+column_keys(const gs_steps_plan *plan, gs_type type, const gs_held *column, uint64_t first, uint32_t n, int64_t *keys)
+{
+	const char *from = (const char *) column->values + first * gs_width_of(type);
+	uint64_t room[64] = {0};
+
+	keys_of(plan, type, group_of(plan, type, from, n, room), n, keys);
+	return column->nulls != NULL ? gs_null_bits(column->nulls, first, n) : 0;
+}
+
+/* Returns which of up to 64 rows pass a term that compares two columns. */
+static uint64_t
+compare_columns(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns, uint64_t first, uint32_t n)
+{
+	const uint32_t other = t->term->constants;
+	int64_t a[64], b[64];
+	uint64_t a_nulls = column_keys(plan, t->type, &columns[t->term->column], first, n, a), less = 0, same = 0, both;
+	uint64_t b_nulls = column_keys(plan, (gs_type) plan->steps->types[other], &columns[other], first, n, b);
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		less |= (uint64_t) (a[i] < b[i]) << i;
+		same |= (uint64_t) (a[i] == b[i]) << i;
+	}
+	both = ~(a_nulls | b_nulls);
+	switch (t->term->test)
+	{
+		case GS_TEST_EQ_COLUMN:
+			return same & both;
+		case GS_TEST_NE_COLUMN:
+			return ~same & both;
+		case GS_TEST_LT_COLUMN:
+			return less & both;
+		case GS_TEST_LE_COLUMN:
+			return (less | same) & both;
+		case GS_TEST_GT_COLUMN:
+			return ~(less | same) & both;
+		case GS_TEST_GE_COLUMN:
+			return ~less & both;
+		case GS_TEST_DISTINCT_COLUMN:
+			return (~same & both) | (a_nulls ^ b_nulls);
+		default: /* GS_TEST_SAME_COLUMN */
+			return (same & both) | (a_nulls & b_nulls);
+	}
+}
+
 /* Returns which of up to 64 rows pass a term. */
 static uint64_t
 passes(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns, uint64_t first, uint32_t n)
@@ -118,6 +165,8 @@ passes(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns,
 
 	switch (t->kind)
 	{
+		case GS_TERM_COLUMNS:
+			return compare_columns(plan, t, columns, first, n);
 		case GS_TERM_RANGES:
 			return (in_ranges(plan, t, (const char *) column->values + first * gs_width_of(t->type), n) ^
 					(t->outside ? ~(uint64_t) 0 : 0)) & ~nulls;

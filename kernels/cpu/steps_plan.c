@@ -1,6 +1,7 @@
 /*
  * steps_plan.c: the plan of a list of steps: each test as ranges of keys, each expression once, memory for a block.
  */
+#include "../groups.h"
 #include "steps.h"
 
 #define TOP_BIT ((uint64_t) 1 << 63)
@@ -117,11 +118,25 @@ make_ranges(gs_term_plan *t, const gs_steps *steps)
 	t->kind = t->nranges > 0 ? GS_TERM_RANGES : t->outside ? GS_TERM_ALL : GS_TERM_NONE;
 }
 
+/* Returns true if the keys of two columns' values compare as these: doubles, a type with itself, and up to 64 bits. */
+static bool
+keys_compare(gs_type a, gs_type b)
+{
+	if (a == GS_U128 || b == GS_U128)
+		return false;
+	return a == b || gs_type_is_float(a) || (a != GS_U64 && b != GS_U64);
+}
+
 /* Makes a term's plan, whose ranges begin at a place that has room for all. */
 static void
 plan_term(gs_term_plan *t, const gs_steps *steps, const gs_term *term, gs_key_range *ranges)
 {
 	*t = (gs_term_plan){.term = term, .type = (gs_type) steps->types[term->column], .ranges = ranges};
+	if (term->test >= GS_TEST_EQ_COLUMN)
+	{
+		t->kind = keys_compare(t->type, (gs_type) steps->types[term->constants]) ? GS_TERM_COLUMNS : GS_TERM_ROWS;
+		return;
+	}
 	switch (term->test)
 	{
 		case GS_TEST_IS_NULL:
@@ -285,7 +300,7 @@ gs_steps_plan_make(gs_steps_plan *plan, const gs_steps *steps, char *memory)
 	const gs_filter_step *filter = gs_steps_filter(steps);
 	arena a = {memory, 0};
 
-	*plan = (gs_steps_plan){.steps = steps, .group = gs_steps_group(steps)};
+	*plan = (gs_steps_plan){.steps = steps, .group = (const gs_group_step *) gs_steps_taker(steps, GS_STEP_GROUP)};
 	plan->nterms = filter != NULL ? filter->nterms : 0;
 	if (filter != NULL)
 		plan->terms = plan_terms(steps, filter->terms, filter->nterms, &a);
@@ -294,6 +309,8 @@ gs_steps_plan_make(gs_steps_plan *plan, const gs_steps *steps, char *memory)
 		plan_clauses(plan, &a);
 		plan_group(plan, &a);
 	}
+	else if (gs_steps_window(steps) != NULL)
+		take_packed(plan, gs_steps_columns(steps, &gs_steps_window(steps)->step), &a);
 	else
 		plan_orders(plan, gs_steps_rows(steps), &a);
 	return a.used;

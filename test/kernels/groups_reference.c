@@ -147,20 +147,11 @@ group_of(expected_groups *e, const value *keys)
 /* ---- rows */
 
 static bool
-all_hold(const gs_steps *steps, const gs_term *terms, uint32_t n, const plain_segment *s, uint32_t row)
-{
-	for (uint32_t t = 0; t < n; t++)
-		if (!term_holds(steps, &terms[t], column_value(steps, s, terms[t].column, row)))
-			return false;
-	return true;
-}
-
-static bool
 add_value(expected_groups *e, const gs_aggregate *a, expected_aggregate *to, const plain_segment *s, uint32_t row)
 {
 	value v;
 
-	if (!all_hold(e->steps, at(e->steps, a->terms), a->nterms, s, row))
+	if (!terms_hold(e->steps, at(e->steps, a->terms), a->nterms, s, row))
 		return true;
 	if (a->ncode == 0)
 	{
@@ -195,7 +186,7 @@ expect_rows(expected_groups *e, const plain_segment *s, uint32_t first, uint32_t
 	{
 		expected_group *g;
 
-		if (e->filter != NULL && !all_hold(e->steps, e->filter->terms, e->filter->nterms, s, r))
+		if (e->filter != NULL && !terms_hold(e->steps, e->filter->terms, e->filter->nterms, s, r))
 			continue;
 		for (uint32_t k = 0; k < e->group->nkeys; k++)
 			keys[k] = column_value(e->steps, s, columns[k], r);

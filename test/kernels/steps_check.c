@@ -48,6 +48,35 @@ rows_list(steps_list *l)
 	list_rows(l, 10, 20, orders, 2);
 }
 
+/* A list with windows: every kind of function and frame, and filters between them. */
+static void
+windows_list(steps_list *l)
+{
+	const gs_type all[9] = {GS_I32, GS_F64, GS_U128, GS_I64, GS_I32, GS_F64, GS_U128, GS_F64, GS_I64};
+	const gs_row_order orders[3] = {{0, 0, 0, 0}, {1, 1, 0, 0}, {2, 0, 1, 0}};
+	const gs_window_function functions[4] = {{GS_WINDOW_NTILE, GS_NO_COLUMN, 0, 0, 3, 0, 0},
+											 {GS_WINDOW_LAG, 0, 0, 0, -1, 0, 0},
+											 {GS_WINDOW_SUM, 1, 0, GS_FRAME_ROWS, 0, -5, GS_FRAME_MOST_ROWS - 6},
+											 {GS_WINDOW_MAX, 2, 0, GS_FRAME_PEERS, 0, 0, 0}};
+	const gs_window_function more[2] = {{GS_WINDOW_CUME_DIST, GS_NO_COLUMN, 0, 0, 0, 0, 0},
+										{GS_WINDOW_RUN, 6, 0, 0, 0, 0, 0}};
+	wide seven = 7;
+	gs_window_function *f;
+
+	list_begin(l, all, 9);
+	l->head.ncolumns = 3;
+	l->head.nwindows = 6;
+	f = list_window(l, functions, 4, orders, 1, 2);
+	f[1].constant = list_integers(l, &seven, 1);
+	list_filter(l, 2);
+	list_term(l, 4, GS_TEST_DISTINCT_COLUMN, 0, 0);
+	list_term(l, 5, GS_TEST_GE_COLUMN, 1, 0);
+	(void) list_window(l, more, 2, orders, 0, 1);
+	list_group(l, 1);
+	list_column(l, GS_MAX, 7, GS_NUMBER_F64);
+	list_keys(l, (uint32_t[]){8}, 1);
+}
+
 static bool
 valid(const steps_list *l)
 {
@@ -181,7 +210,7 @@ wrong_list(steps_list *l, int n)
 	{
 		case 0: l->head.magic++; return "magic";
 		case 1: l->head.bytes = GS_STEPS_MAX_BYTES + 8; return "too long";
-		case 2: l->head.zero = 1; return "zero of the head";
+		case 2: l->head.nwindows = 1; return "a column of no window";
 		case 3: l->head.ncolumns = 0; return "no columns";
 		case 4: l->head.ncolumns = GS_STEPS_MAX_COLUMNS + 1; return "too many columns";
 		case 5: l->head.types[1] = GS_BYTES; return "strings";
@@ -276,6 +305,66 @@ wrong_rows(steps_list *l, int n)
 	}
 }
 
+/* Makes the n-th wrong list with windows.  Returns NULL after the last, otherwise what is wrong. */
+static const char *
+wrong_window(steps_list *l, int n)
+{
+	gs_window_step *w;
+	gs_window_function *f;
+	gs_row_order *o;
+	gs_filter_step *filter;
+
+	windows_list(l);
+	w = (gs_window_step *) (l->bytes + l->head.first);
+	f = w->functions;
+	o = (gs_row_order *) (l->bytes + w->orders);
+	filter = (gs_filter_step *) ((char *) w + w->step.bytes);
+	switch (n)
+	{
+		case 0: l->head.nwindows = 5; return "a column too few";
+		case 1: l->head.nwindows = 7; return "a column too many";
+		case 2: l->head.nwindows = GS_STEPS_MAX_COLUMNS; return "too many columns";
+		case 3: l->head.types[4] = GS_I64; return "the type of a lag";
+		case 4: l->head.types[6] = GS_I64; return "the type of an extreme";
+		case 5: w->nfunctions = 0; return "no functions";
+		case 6: w->nfunctions = 0xffffffff; return "functions beyond";
+		case 7: w->npartition = GS_STEPS_MAX_KEYS; return "too many orders";
+		case 8: w->norders = 0xffffffff; return "orders beyond";
+		case 9: w->orders += 4; return "orders that are not aligned";
+		case 10: w->orders = l->head.first; return "orders in the functions";
+		case 11: o[0].descending = 1; return "a direction of a partition";
+		case 12: o[0].nulls_first = 1; return "NULLs of a partition";
+		case 13: o[1].descending = 2; return "no such direction";
+		case 14: o[1].nulls_first = 2; return "no such place of NULLs";
+		case 15: o[2].zero = 1; return "zero of an order";
+		case 16: o[2].column = 3; return "an order by a column of the step";
+		case 17: f[0].function = GS_WINDOW_MAX + 1; return "no such function";
+		case 18: f[0].column = 0; return "an argument too many";
+		case 19: f[1].column = GS_NO_COLUMN; return "an argument too few";
+		case 20: f[3].column = 6; return "its own column";
+		case 21: f[0].number = 0; return "no buckets";
+		case 22: f[1].number = (int64_t) 1 << 33; return "a row too far away";
+		case 23: f[2].number = 1; return "a number of no meaning";
+		case 24: f[1].constant += 4; return "a constant that is not aligned";
+		case 25: f[1].constant = w->orders - 8; return "a constant in the functions";
+		case 26: f[0].constant = f[1].constant; return "a constant of no meaning";
+		case 27: ((gs_constant *) (l->bytes + f[1].constant))->half[0] = (uint64_t) 1 << 31; return "too large";
+		case 28: f[0].frame = GS_FRAME_PEERS; return "a frame of no meaning";
+		case 29: f[2].frame = GS_FRAME_ROWS + 1; return "no such frame";
+		case 30: f[3].from = 1; return "rows of another frame";
+		case 31: f[2].from = GS_FRAME_LAST; return "from the last row";
+		case 32: f[2].to = GS_FRAME_FIRST; return "to the first row";
+		case 33: f[2].to++; return "too many rows of doubles";
+		case 34: f[2].to = GS_FRAME_LAST; return "any number of rows of doubles";
+		case 35: filter->terms[0].constants = 7; return "a column of a later step";
+		case 36: filter->terms[0].constants = 5; return "a double and an integer";
+		case 37: filter->terms[0].nconstants = 1; return "constants of a column";
+		case 38: filter->terms[0].test = GS_TEST_SAME_COLUMN + 1; return "no such test of columns";
+		case 39: filter->step.kind = GS_STEP_ROWS; return "rows between windows";
+		default: return NULL;
+	}
+}
+
 /* Lists with ROWS that are right at the limits. */
 static void
 right_rows(void)
@@ -358,9 +447,16 @@ test_steps_check(void)
 	right_rows();
 	for (int n = 0; (what = wrong_rows(&l, n)) != NULL; n++)
 		check(!valid(&l), "refused: %s", what);
+	windows_list(&l);
+	check(valid(&l), "the list with windows is right");
+	carry_out(&l);
+	for (int n = 0; (what = wrong_window(&l, n)) != NULL; n++)
+		check(!valid(&l), "refused: %s", what);
 	deep();
 	cut(full_list);
 	cut(rows_list);
+	cut(windows_list);
 	mutated(full_list);
 	mutated(rows_list);
+	mutated(windows_list);
 }

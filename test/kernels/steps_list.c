@@ -133,6 +133,22 @@ list_refine(steps_list *l, uint32_t operation, double fraction, const gs_term *t
 	a->terms = n > 0 ? add(l, terms, n * sizeof(*terms)) : 0;
 }
 
+gs_window_function *
+list_window(steps_list *l, const gs_window_function *functions, uint32_t nfunctions, const gs_row_order *orders,
+			uint32_t npartition, uint32_t norders)
+{
+	gs_window_step *w;
+
+	begin_step(l, GS_STEP_WINDOW, sizeof(*w), nfunctions * sizeof(*functions));
+	w = (gs_window_step *) (l->bytes + l->step);
+	w->nfunctions = nfunctions;
+	w->npartition = npartition;
+	w->norders = norders;
+	memcpy(w->functions, functions, nfunctions * sizeof(*functions));
+	w->orders = add(l, orders, (npartition + norders) * sizeof(*orders));
+	return w->functions;
+}
+
 void
 list_having(steps_list *l, uint32_t nterms)
 {

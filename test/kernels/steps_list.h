@@ -41,6 +41,9 @@ void list_column(steps_list *l, gs_operation operation, uint32_t column, gs_numb
 void list_keys(steps_list *l, const uint32_t *keys, uint32_t n);
 /* Changes the last aggregate: another operation, a fraction, terms whose constants are in the step. */
 void list_refine(steps_list *l, uint32_t operation, double fraction, const gs_term *terms, uint32_t n);
+/* Adds a WINDOW step, whose constants are added when it is there. */
+gs_window_function *list_window(steps_list *l, const gs_window_function *functions, uint32_t nfunctions,
+								const gs_row_order *orders, uint32_t npartition, uint32_t norders);
 /* Begins HAVING, whose terms follow. */
 void list_having(steps_list *l, uint32_t nterms);
 /* Adds ROWS. */

@@ -84,6 +84,42 @@ term_holds(const gs_steps *steps, const gs_term *t, value v)
 	}
 }
 
+/* Whether a row passes a term that compares columns. */
+static bool
+columns_hold(const gs_steps *steps, const gs_term *t, const plain_segment *s, uint32_t row)
+{
+	value a = column_value(steps, s, t->column, row), b = column_value(steps, s, t->constants, row);
+	bool distinct = a.null != b.null;
+	int sign = 0;
+
+	if (!a.null && !b.null)
+		sign = compare_values(a, b);
+	if (t->test == GS_TEST_DISTINCT_COLUMN || t->test == GS_TEST_SAME_COLUMN)
+		return (distinct || sign != 0) == (t->test == GS_TEST_DISTINCT_COLUMN);
+	if (a.null || b.null)
+		return false;
+	switch (t->test)
+	{
+		case GS_TEST_EQ_COLUMN: return sign == 0;
+		case GS_TEST_NE_COLUMN: return sign != 0;
+		case GS_TEST_LT_COLUMN: return sign < 0;
+		case GS_TEST_LE_COLUMN: return sign <= 0;
+		case GS_TEST_GT_COLUMN: return sign > 0;
+		default: return sign >= 0;
+	}
+}
+
+bool
+terms_hold(const gs_steps *steps, const gs_term *terms, uint32_t n, const plain_segment *s, uint32_t row)
+{
+	for (uint32_t t = 0; t < n; t++)
+		if (terms[t].test >= GS_TEST_EQ_COLUMN
+				? !columns_hold(steps, &terms[t], s, row)
+				: !term_holds(steps, &terms[t], column_value(steps, s, terms[t].column, row)))
+			return false;
+	return true;
+}
+
 /* True if a number's range has a value: 2^(bits - 1) on each side. */
 static bool
 in_range(uint8_t number, wide v)

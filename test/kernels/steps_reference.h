@@ -7,13 +7,14 @@
 #include "steps_list.h"
 
 #define MOST_COLUMNS 6
+#define MOST_PLAIN 20 /* those of windows included */
 
 /* A segment's columns in host memory. */
 typedef struct plain_segment
 {
 	uint32_t rows;
-	uint8_t *values[MOST_COLUMNS];
-	uint64_t *nulls[MOST_COLUMNS]; /* NULL: none */
+	uint8_t *values[MOST_PLAIN];
+	uint64_t *nulls[MOST_PLAIN]; /* NULL: none */
 } plain_segment;
 
 /* What an aggregate should give. */
@@ -39,6 +40,8 @@ typedef struct value
 /* Reads a value byte by byte. */
 value column_value(const gs_steps *steps, const plain_segment *s, uint32_t c, uint32_t row);
 bool term_holds(const gs_steps *steps, const gs_term *t, value v);
+/* Whether a row passes all terms, also those that compare columns. */
+bool terms_hold(const gs_steps *steps, const gs_term *terms, uint32_t n, const plain_segment *s, uint32_t row);
 /* Computes an expression.  Returns false if a result leaves its range. */
 bool expression(const gs_steps *steps, const gs_aggregate *a, const plain_segment *s, uint32_t row, value *out);
 /* Adds a value. */

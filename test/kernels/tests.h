@@ -21,6 +21,7 @@ void test_check(void);
 void test_steps(void);
 void test_groups(void);
 void test_places(void);
+void test_windows(void);
 void test_steps_check(void);
 void test_scan_stall(void);
 void test_scan_large(void);

@@ -81,10 +81,10 @@ plan_term(const gs_steps *steps, const gs_term *term)
 	q.term = (u32) ((const char *) term - (const char *) steps);
 	q.way = term->test == GS_TEST_IS_NULL ? GS_TERM_NULLS
 		: term->test == GS_TEST_NOT_NULL ? GS_TERM_VALUES : GS_TERM_NONE;
-	if (term->test >= GS_TEST_IS_NULL)
+	if (term->test >= GS_TEST_IS_NULL && term->test < GS_TEST_EQ_COLUMN)
 		return q;
 	q.way = GS_TERM_OTHER;
-	if (term->test == GS_TEST_IN || type == GS_U64 || type == GS_U128)
+	if (term->test == GS_TEST_IN || term->test >= GS_TEST_EQ_COLUMN || type == GS_U64 || type == GS_U128)
 		return q;
 	term_interval((const gs_constant *) gs_steps_at(steps, term->constants), term->test, real, least, greatest, &low,
 				  &high);

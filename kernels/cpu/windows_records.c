@@ -1,0 +1,201 @@
+/*
+ * windows_records.c: records of a window's rows: their plan, and those of a block.
+ */
+#include "windows.h"
+
+#define PART_BYTES		 ((uint64_t) 768 << 10) /* of a part's records and what its sort takes, for the L2 cache */
+#define MOST_PART_BITS	 9
+#define PARTS_PER_WORKER 8
+#define LEAST_ROWS		 256 /* of a part */
+
+/* ---------------------------------------------------------------- plan */
+
+/* Returns a column's part of a packed key, if it tells the column's values. */
+static const gs_packed_key *
+key_of(const gs_packed_keys *keys, uint32_t column)
+{
+	for (uint32_t k = 0; k < keys->n; k++)
+		if (keys->keys[k].column == column && !gs_type_is_float(keys->keys[k].type))
+			return &keys->keys[k];
+	return NULL;
+}
+
+/* Plans a column of records, from a word on. */
+static gs_window_column
+plan_column(const gs_cpu_windows *w, uint32_t column, uint32_t word)
+{
+	gs_window_column c = {.column = column, .type = (gs_type) w->head.steps->types[column], .word = word};
+
+	c.nulls = w->head.ranges[column].nulls;
+	c.key = key_of(&w->records.orders, column);
+	c.order = c.key != NULL;
+	if (c.key == NULL)
+		c.key = key_of(&w->head.keys, column);
+	c.bit = c.nulls && c.key == NULL;
+	return c;
+}
+
+/* Plans the words of records.  Returns their number. */
+static uint32_t
+plan_words(gs_cpu_windows *w)
+{
+	gs_window_records *r = &w->records;
+	uint32_t words;
+
+	r->joined = w->head.keys.bits + r->orders.bits <= 64;
+	words = r->joined ? 1 : 2;
+	for (uint64_t columns = w->columns; columns != 0; columns &= columns - 1)
+	{
+		gs_window_column *c = &r->columns[r->ncolumns++];
+
+		*c = plan_column(w, (uint32_t) __builtin_ctzll(columns), words);
+		r->nnulls += c->bit;
+		words += c->key != NULL ? 0 : c->type == GS_U128 ? 2 : 1;
+	}
+	r->nulls_word = words;
+	return words + (r->nnulls > 0);
+}
+
+/* Chooses the number of parts. */
+static void
+choose_parts(gs_cpu_windows *w, uint32_t words)
+{
+	gs_cpu_groups *s = w->scatter;
+	uint32_t bits = w->head.keys.bits + w->records.orders.bits;
+	uint64_t least = (uint64_t) w->head.workers * PARTS_PER_WORKER, most = w->head.rows / LEAST_ROWS;
+	uint64_t parts = w->head.rows * (words + 3) * 8 / PART_BYTES;
+
+	parts = parts > least ? parts : least;
+	parts = parts < most ? parts : most;
+	s->part_bits = parts > 1 ? gs_bits(parts - 1) : 0;
+	s->part_bits = s->part_bits < MOST_PART_BITS ? s->part_bits : MOST_PART_BITS;
+	s->part_bits = s->part_bits < bits ? s->part_bits : bits;
+	w->nparts = 1u << s->part_bits;
+	w->split_bits = s->part_bits > w->head.keys.bits ? s->part_bits - w->head.keys.bits : 0;
+}
+
+gs_status
+gs_window_plan(gs_cpu_windows *w, gs_engine *engine)
+{
+	const gs_row_order *orders = gs_steps_at(w->head.steps, w->step->orders);
+	gs_cpu_groups *s;
+	uint32_t words;
+
+	GS_TRY(gs_packed_orders_make(&w->records.orders, w->head.steps, w->head.ranges, orders + w->step->npartition,
+								 w->step->norders));
+	words = plan_words(w);
+	GS_TRY(gs_groups_make(engine, &w->head, &w->scatter));
+	s = w->scatter;
+	s->nstreams = 1;
+	s->streams[0] = (gs_stream){.clause = GS_NO_CLAUSE, .first = GS_NO_VALUE, .words = words};
+	s->records = &w->records;
+	gs_groups_choose_factor(s);
+	choose_parts(w, words);
+	gs_groups_choose_room(s);
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+/* Returns the next block's values of the first of the window's keys. */
+static gs_ahead
+ahead_of_keys(const gs_group_job *j, const gs_window_records *r, uint32_t n)
+{
+	const gs_packed_keys *keys = j->g->head.keys.n > 0 ? &j->g->head.keys : &r->orders;
+
+	return gs_ahead_of(j, keys->n > 0 ? (uint64_t) 1 << keys->keys[0].column : 0, n);
+}
+
+/* Writes the first words of records to the places of their parts, and the second ones, of orders. */
+static gs_status
+place_keys(gs_group_job *j, const gs_window_records *r, const uint64_t *orders, uint32_t n)
+{
+	gs_cpu_groups *g = j->g;
+	uint32_t bits = g->head.keys.bits;
+	uint64_t parts[GS_STEP_ROWS];
+	gs_ahead ahead = ahead_of_keys(j, r, n);
+
+	if (r->joined)
+	{
+		j->w->loops->append(j->keys, n, r->orders.bits, orders);
+		return gs_place_first(j, 0, j->keys, bits + r->orders.bits - g->part_bits, j->keys, n, ahead);
+	}
+	if (g->part_bits <= bits)
+		GS_TRY(gs_place_first(j, 0, j->keys, bits - g->part_bits, j->keys, n, ahead));
+	else
+	{
+		for (uint32_t i = 0; i < n; i++)
+			parts[i] = gs_append_bits(j->keys[i], orders[i] >> (r->orders.bits - (g->part_bits - bits)),
+									  g->part_bits - bits);
+		GS_TRY(gs_place_first(j, 0, parts, 0, j->keys, n, ahead));
+	}
+	gs_place_word(j, &g->streams[0], 1, orders, 1, n, ahead);
+	return GS_OK;
+}
+
+/* Writes a column's values. */
+static void
+place_column(gs_group_job *j, const gs_window_column *c, const uint64_t *mask, uint32_t n)
+{
+	const gs_stream *s = &j->g->streams[0];
+	const void *at[GS_STEPS_MAX_COLUMNS];
+	gs_ahead ahead = gs_ahead_of(j, (uint64_t) 1 << c->column, n);
+	uint64_t room[GS_STEP_ROWS];
+
+	gs_block_gather(&j->w->plan, &j->block, (uint64_t) 1 << c->column, mask, at);
+	if (gs_width_of(c->type) >= 8)
+	{
+		for (uint32_t k = 0; k < gs_width_of(c->type) / 8; k++)
+			gs_place_word(j, s, c->word + k, (const uint64_t *) at[c->column] + k, gs_width_of(c->type) / 8, n, ahead);
+		return;
+	}
+	j->w->loops->less(c->type == GS_F32 ? GS_U32 : c->type, at[c->column], n, 0, room);
+	gs_place_word(j, s, c->word, room, 1, n, ahead);
+}
+
+/* Writes the bits of NULLs. */
+static void
+place_nulls(gs_group_job *j, const gs_window_records *r, const uint64_t *mask, uint32_t n)
+{
+	uint64_t bits[GS_STEP_ROWS] = {0}, of[GS_STEP_ROWS];
+
+	for (uint32_t c = 0; c < r->ncolumns; c++)
+	{
+		const gs_held *column = &j->block.columns[r->columns[c].column];
+
+		if (!r->columns[c].bit)
+			continue;
+		memset(of, 0, n * sizeof(*of));
+		if (column->nulls != NULL)
+			gs_put_nulls(&j->block, column, mask, of, 1);
+		j->w->loops->append(bits, n, 1, of);
+	}
+	gs_place_word(j, &j->g->streams[0], r->nulls_word, bits, 1, n, ahead_of_keys(j, r, n));
+}
+
+gs_status
+gs_window_add(gs_group_job *j)
+{
+	const gs_window_records *r = j->g->records;
+	const uint64_t *mask = j->block.mask;
+	uint32_t n = j->block.passed;
+	uint64_t orders[GS_STEP_ROWS];
+
+	/* without columns, packed keys stay what they are */
+	if (j->g->head.keys.n == 0)
+		memset(j->keys, 0, n * sizeof(*j->keys));
+	if (r->orders.n == 0)
+		memset(orders, 0, n * sizeof(*orders));
+	if (!gs_pack_keys(&j->g->head.keys, j->w->loops, &j->w->plan, &j->block, mask, n, j->keys) ||
+		!gs_pack_keys(&r->orders, j->w->loops, &j->w->plan, &j->block, mask, n, orders))
+		return GS_INVALID;
+	if (j->g->factor != 1)
+		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
+	GS_TRY(place_keys(j, r, orders, n));
+	for (uint32_t c = 0; c < r->ncolumns; c++)
+		if (r->columns[c].key == NULL)
+			place_column(j, &r->columns[c], mask, n);
+	if (r->nnulls > 0)
+		place_nulls(j, r, mask, n);
+	return GS_OK;
+}

@@ -1,0 +1,307 @@
+/*
+ * windows_sort.c: a part of a window's records in order: its keys, with places below them, are sorted by as many bits
+ * at a time as fit a word, the lowest ones first; then columns follow.
+ */
+#include "windows.h"
+
+size_t
+gs_ordered_make(const gs_cpu_windows *w, gs_ordered *o, uint64_t rows, char *memory)
+{
+	size_t used = 0;
+
+	*o = (gs_ordered){.marks = gs_take(memory, &used, rows)};
+	for (uint32_t i = 0; i < w->records.ncolumns; i++)
+	{
+		const gs_window_column *c = &w->records.columns[i];
+
+		o->values[c->column] = gs_take(memory, &used, rows * gs_width_of(c->type));
+		if (c->nulls)
+			o->nulls[c->column] = gs_take(memory, &used, rows);
+	}
+	return used;
+}
+
+/* A part's sort. */
+typedef struct part_sort
+{
+	const gs_cpu_windows *w;
+	gs_window_worker *k;
+	gs_cpu_engine *cpu;
+	uint32_t part;
+	uint32_t n;
+	uint32_t bits, order_bits, place_bits; /* of the keys that differ; of these the orders'; of a place */
+	uint64_t *low, *high; /* the keys; high: what leaves 64 bits, or NULL */
+	uint64_t *partitions; /* their keys, unless the orders' are joined to them */
+	uint64_t *words, *other;
+	uint32_t *places, *more; /* of records, in order */
+	char *column;			 /* a column's values, or NULLs, as they came */
+} part_sort;
+
+/* Lays a sort out in memory. */
+static gs_status
+begin(part_sort *s)
+{
+	size_t used = 0, n = s->n;
+	char *memory = NULL;
+
+	for (int turn = 0; turn < 2; turn++)
+	{
+		used = 0;
+		s->low = gs_take(memory, &used, n * 8);
+		s->high = s->partitions = s->w->records.joined ? NULL : gs_take(memory, &used, n * 8);
+		s->words = gs_take(memory, &used, n * 8);
+		s->other = gs_take(memory, &used, n * 8);
+		s->places = gs_take(memory, &used, n * 4);
+		s->more = gs_take(memory, &used, n * 4);
+		s->column = gs_take(memory, &used, n * 16);
+		if (turn == 0)
+			GS_TRY(gs_block_reserve(&s->k->work, &s->k->sorting, used));
+		memory = s->k->sorting.data;
+	}
+	return GS_OK;
+}
+
+/* Copies a word of all records of the part, to places that are step words apart. */
+static void
+load_word(const part_sort *s, uint32_t word, uint64_t *to, uint32_t step)
+{
+	const gs_cpu_groups *g = s->w->scatter;
+
+	for (uint32_t i = 0; i < g->head.workers; i++)
+	{
+		const gs_group_worker *w = &g->workers[i];
+
+		for (const gs_records *r = w->has_rows ? w->last[s->part] : NULL; r != NULL; r = r->next)
+		{
+			const uint64_t *from = r->words + (size_t) word * r->room;
+			uint32_t n = gs_records_number(w, s->part, r);
+
+			if (step == 1)
+				memcpy(to, from, n * sizeof(*to));
+			else
+				for (uint32_t k = 0; k < n; k++)
+					to[(size_t) k * step] = from[k];
+			to += (size_t) n * step;
+		}
+	}
+}
+
+/* Loads the keys, and joins those of partition and orders if what differs fits 64 bits. */
+static void
+load_keys(part_sort *s)
+{
+	const gs_packed_keys *orders = &s->w->records.orders;
+	uint32_t bits = s->w->head.keys.bits + orders->bits;
+
+	s->bits = bits - s->w->scatter->part_bits;
+	s->order_bits = orders->bits < s->bits ? orders->bits : s->bits;
+	s->place_bits = gs_row_bits(s->n);
+	load_word(s, 0, s->w->records.joined ? s->low : s->high, 1);
+	if (!s->w->records.joined)
+		load_word(s, 1, s->low, 1);
+	if (s->w->records.joined || s->bits > 64)
+		return;
+	for (uint32_t i = 0; i < s->n; i++)
+		s->low[i] = gs_append_bits(s->high[i], s->low[i], orders->bits);
+	s->high = NULL;
+}
+
+/* Returns bits of a key, from a place on. */
+static inline uint64_t
+key_bits(const part_sort *s, uint32_t i, uint32_t from, uint32_t bits)
+{
+	uint32_t orders = s->w->records.orders.bits;
+	gs_unsigned_wide key = s->low[i];
+
+	if (s->high != NULL)
+		key |= (gs_unsigned_wide) s->high[i] << orders;
+	return (uint64_t) (key >> from) & gs_mask(bits);
+}
+
+/* Sorts by some bits, after those below them. */
+static gs_status
+sort_bits(part_sort *s, gs_sorter *sorter, uint32_t from, uint32_t bits)
+{
+	uint32_t *swap = s->places;
+
+	if (s->high == NULL && from == 0)
+		for (uint32_t i = 0; i < s->n; i++)
+			s->words[i] = (s->low[i] & gs_mask(bits)) << s->place_bits | i;
+	else
+		for (uint32_t i = 0; i < s->n; i++)
+			s->words[i] = key_bits(s, from == 0 ? i : s->places[i], from, bits) << s->place_bits | i;
+	GS_TRY(gs_sort_words(sorter, &s->words, &s->other, s->n, s->place_bits, s->place_bits + bits, true));
+	for (uint32_t i = 0; i < s->n; i++)
+		s->more[i] = (uint32_t) (s->words[i] & gs_mask(s->place_bits));
+	for (uint32_t i = 0; i < s->n && from > 0; i++)
+		s->more[i] = s->places[s->more[i]];
+	s->places = s->more;
+	s->more = swap;
+	return gs_work_add(&s->cpu->work, (uint64_t) s->n * 4);
+}
+
+/* Sorts by all bits. */
+static gs_status
+sort_keys(part_sort *s)
+{
+	gs_sorter sorter = {.work = &s->cpu->work, .tuning = &s->cpu->tuning};
+	uint32_t most = 64 - s->place_bits;
+
+	if (gs_sorter_bytes(s->n, &s->cpu->tuning) > 0)
+	{
+		GS_TRY(gs_block_reserve(&s->k->work, &s->k->scratch, gs_sorter_bytes(s->n, &s->cpu->tuning)));
+		sorter.scratch = s->k->scratch.data;
+	}
+	for (uint32_t from = 0; from < s->bits || from == 0; from += most)
+		GS_TRY(sort_bits(s, &sorter, from, s->bits - from < most ? s->bits - from : most));
+	return GS_OK;
+}
+
+/* Marks where partitions and peers begin. */
+static void
+mark(const part_sort *s, uint8_t *marks, bool first)
+{
+	const uint32_t shift = s->place_bits, all = s->order_bits, orders = s->w->records.orders.bits;
+
+	marks[0] = (uint8_t) (GS_MARK_PEERS | (first ? GS_MARK_PARTITION : 0));
+	if (s->bits + shift <= 64)
+		for (uint32_t i = 1; i < s->n; i++)
+		{
+			uint64_t differ = (s->words[i] ^ s->words[i - 1]) >> shift;
+
+			marks[i] = (uint8_t) ((all < 64 && differ >> all != 0) * GS_MARK_PARTITION | (differ != 0) * GS_MARK_PEERS);
+		}
+	else
+		for (uint32_t i = 1; i < s->n; i++)
+		{
+			uint32_t a = s->places[i], b = s->places[i - 1];
+			gs_unsigned_wide differ = s->low[a] ^ s->low[b];
+
+			if (s->high != NULL)
+				differ |= (gs_unsigned_wide) (s->high[a] ^ s->high[b]) << orders;
+			marks[i] = (uint8_t) ((differ >> all != 0) * GS_MARK_PARTITION | (differ != 0) * GS_MARK_PEERS);
+		}
+}
+
+/* Puts values, which came as words or pairs of them, in order. */
+static void
+put_column(part_sort *s, const gs_window_column *c, char *to)
+{
+	const uint32_t *places = s->places;
+	uint32_t n = s->n, width = gs_width_of(c->type);
+
+	load_word(s, c->word, (uint64_t *) s->column, width == 16 ? 2 : 1);
+	if (width == 16)
+	{
+		load_word(s, c->word + 1, (uint64_t *) s->column + 1, 2);
+		for (uint32_t i = 0; i < n; i++)
+			memcpy(to + (size_t) i * 16, s->column + (size_t) places[i] * 16, 16);
+		return;
+	}
+#define PUT(TYPE)                                                                                                      \
+	for (uint32_t i = 0; i < n; i++)                                                                                   \
+	((TYPE *) to)[i] = (TYPE) ((const uint64_t *) s->column)[places[i]]
+	GS_BY_WIDTH(width, PUT)
+#undef PUT
+}
+
+/* Computes the keys of the orders, or of the partition, in order. */
+static const uint64_t *
+sorted_keys(const part_sort *s, bool order)
+{
+	const gs_cpu_groups *g = s->w->scatter;
+	uint32_t bits = s->w->records.orders.bits, low = order || !s->w->records.joined ? 0 : bits;
+	const uint64_t *from = order || s->w->records.joined ? s->low : s->partitions;
+	uint64_t part = s->bits < 64 ? (uint64_t) s->part << s->bits : 0, mask = order ? gs_mask(bits) : g->mask;
+	uint64_t *to = (uint64_t *) s->column;
+
+	if (s->w->records.joined && s->bits + s->place_bits <= 64)
+		for (uint32_t i = 0; i < s->n; i++)
+			to[i] = part | s->words[i] >> s->place_bits;
+	else
+		for (uint32_t i = 0; i < s->n; i++)
+			to[i] = from[s->places[i]];
+	for (uint32_t i = 0; i < s->n; i++)
+		to[i] = (low < 64 ? to[i] >> low : 0) * (order ? 1 : g->inverse) & mask;
+	return to;
+}
+
+/* Computes the values that a part of the key tells. */
+static void
+put_key(const part_sort *s, const gs_window_column *c, char *to, uint8_t *nulls)
+{
+	const gs_packed_key *key = c->key;
+	const uint64_t *keys = sorted_keys(s, c->order), mask = gs_mask(key->bits);
+	const uint64_t turned = key->descending ? UINT64_MAX : 0;
+	const gs_unsigned_wide least = (gs_unsigned_wide) key->low;
+	const gs_unsigned_wide low = key->descending ? least + key->span + key->bump : least - key->bump;
+	const uint32_t shift = key->bits > 0 ? key->shift : 0;
+
+	/* a descending part is what is missing to the greatest value: x ^ -1 is -x - 1 */
+#define PUT(TYPE)                                                                                                      \
+	for (uint32_t i = 0; i < s->n; i++)                                                                                \
+	((TYPE *) to)[i] = (TYPE) ((uint64_t) low + ((keys[i] >> shift & mask) ^ turned) + key->descending)
+	if (gs_width_of(c->type) == 16)
+		for (uint32_t i = 0; i < s->n; i++)
+		{
+			uint64_t part = keys[i] >> shift & mask;
+
+			((gs_held_wide *) to)[i] = (gs_wide) (key->descending ? low - part : low + part);
+		}
+	else
+		GS_BY_WIDTH(gs_width_of(c->type), PUT)
+#undef PUT
+	for (uint32_t i = 0; i < s->n && nulls != NULL; i++)
+		nulls[i] = (keys[i] >> shift & mask) == key->null_code;
+}
+
+/* Puts the bits of NULLs in order. */
+static void
+put_nulls(part_sort *s, const gs_ordered *to, uint64_t at)
+{
+	const gs_window_records *r = &s->w->records;
+	const uint64_t *bits = (const uint64_t *) s->column;
+	uint32_t bit = r->nnulls;
+
+	load_word(s, r->nulls_word, (uint64_t *) s->column, 1);
+	for (uint32_t c = 0; c < r->ncolumns; c++)
+	{
+		uint8_t *nulls = to->nulls[r->columns[c].column];
+
+		if (!r->columns[c].bit)
+			continue;
+		bit--;
+		for (uint32_t i = 0; i < s->n; i++)
+			nulls[at + i] = bits[s->places[i]] >> bit & 1;
+	}
+}
+
+gs_status
+gs_window_sort(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint32_t part, const gs_ordered *to,
+			   uint64_t at, bool first)
+{
+	part_sort s = {.w = w, .k = k, .cpu = cpu, .part = part};
+
+	s.n = (uint32_t) (w->starts[part + 1] - w->starts[part]);
+	if (s.n == 0)
+		return GS_OK;
+	GS_TRY(begin(&s));
+	load_keys(&s);
+	GS_TRY(sort_keys(&s));
+	mark(&s, to->marks + at, first);
+	for (uint32_t i = 0; i < w->records.ncolumns; i++)
+	{
+		const gs_window_column *c = &w->records.columns[i];
+
+		char *values = to->values[c->column] + at * gs_width_of(c->type);
+
+		if (c->key != NULL)
+			put_key(&s, c, values, c->nulls ? to->nulls[c->column] + at : NULL);
+		else
+			put_column(&s, c, values);
+		GS_TRY(gs_work_add(&cpu->work, (uint64_t) s.n * 2));
+	}
+	if (w->records.nnulls > 0)
+		put_nulls(&s, to, at);
+	return GS_OK;
+}
