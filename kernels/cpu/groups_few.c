@@ -107,7 +107,9 @@ gs_few_join(gs_cpu_groups *g)
 	size_t bytes = ((size_t) g->nwhole << g->slot_bits) * sizeof(gs_reduced);
 
 	GS_TRY(gs_block_reserve(&g->work, &g->few_memory, bytes));
-	g->few_answers = memset(g->few_memory.data, 0, bytes);
+	g->few_answers = g->few_memory.data;
+	if (bytes > 0)
+		memset((void *) g->few_answers, 0, bytes);
 	for (uint32_t i = 1; i < g->head.workers; i++)
 		if (g->workers[i].begun && !gs_tally_join(g, &g->workers[0].few, &g->workers[i].few))
 			return GS_OVERFLOW;

@@ -178,5 +178,6 @@ list_rows(steps_list *l, uint64_t offset, uint64_t limit, const gs_row_order *or
 	rows->offset = offset;
 	rows->limit = limit;
 	rows->norders = n;
-	memcpy(rows->orders, orders, n * sizeof(*orders));
+	if (n > 0)
+		memcpy(rows->orders, orders, n * sizeof(*orders));
 }
