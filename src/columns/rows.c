@@ -9,25 +9,9 @@
 #include "access/tupdesc_details.h"
 #include "access/tupmacs.h"
 
+#include "src/base/alignment.h"
 #include "src/base/compat.h"
 #include "rows.h"
-
-/* Bytes of an attribute's alignment. */
-static int32
-align_of(char align)
-{
-	switch (align)
-	{
-		case TYPALIGN_CHAR:
-			return 1;
-		case TYPALIGN_SHORT:
-			return ALIGNOF_SHORT;
-		case TYPALIGN_INT:
-			return ALIGNOF_INT;
-		default:
-			return ALIGNOF_DOUBLE;
-	}
-}
 
 /* Computes the offsets of attributes that have the same one in all tuples without NULLs. */
 static void
@@ -91,7 +75,7 @@ row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *column
 		Form_pg_attribute attribute = TupleDescAttr(desc, i);
 
 		reader->attributes[i].length = attribute->attlen;
-		reader->attributes[i].align = align_of(attribute->attalign);
+		reader->attributes[i].align = alignment_bytes(attribute->attalign);
 		reader->attributes[i].column = -1;
 	}
 	find_offsets(reader);

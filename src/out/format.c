@@ -9,6 +9,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "src/base/alignment.h"
 #include "src/base/compat.h"
 #include "format.h"
 #include "values.h"
@@ -22,23 +23,6 @@ set_encoding(OutFormat *format, int encoding)
 {
 	format->encoding = encoding;
 	format->convert = encoding != GetDatabaseEncoding() && encoding != PG_SQL_ASCII;
-}
-
-/* Returns the bytes of an attribute's alignment. */
-static uint8
-align_bytes(Form_pg_attribute attribute)
-{
-	switch (attribute->attalign)
-	{
-		case TYPALIGN_CHAR:
-			return 1;
-		case TYPALIGN_SHORT:
-			return ALIGNOF_SHORT;
-		case TYPALIGN_INT:
-			return ALIGNOF_INT;
-		default:
-			return ALIGNOF_DOUBLE;
-	}
 }
 
 /* Prepares a column, in text or binary. */
@@ -55,7 +39,7 @@ open_column(OutFormat *format, OutColumn *column, Form_pg_attribute attribute, b
 	kind = value_kind(column->function_oid);
 	column->by_value = attribute->attbyval;
 	column->length = attribute->attlen;
-	column->align = align_bytes(attribute);
+	column->align = alignment_bytes(attribute->attalign);
 	format->bound += sizeof(uint32) + (kind ? kind->bytes : 0);
 	if (format->message == OUT_COPY_LINE)
 		column->write = kind ? kind->write_line : write_by_output_in_line;

@@ -324,6 +324,21 @@ selects_first(const cuda_groups *g)
 		g->ngroups * g->list.members * sizeof(gs_reduced) > FEW_BYTES;
 }
 
+gs_status
+gs_groups_upload(cuda_groups *g, const gs_held_rows *rows)
+{
+	u8 *memory;
+
+	if (g->came)
+		return GS_INVALID;
+	cudaSetDevice(g->e->device);
+	GS_TRY(take(g, gs_lists_bytes(g->head.steps, rows), &memory));
+	GS_TRY(take(g, 1, &g->state));
+	GS_TRY(gs_fill(&g->e->head, g->state, 0, sizeof(*g->state)));
+	GS_TRY(gs_lists_upload(g->e, &g->lists, g->head.steps, rows, memory, &g->device));
+	return g->device.rows > g->head.rows ? GS_INVALID : GS_OK;
+}
+
 /* Implements gs_groups_rows, which comes once. */
 static gs_status
 groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
@@ -332,20 +347,11 @@ groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 	const gs_cuda_groups_way way = way_of(g);
 	const u64 slots = way == GS_CUDA_GROUPS_SORTED ? 0 : (u64) 1 << g->head.keys.bits;
 	results_args r = {};
-	u8 *memory;
 
-	(void) worker;
-	if (g->came)
-		return GS_INVALID;
-	cudaSetDevice(g->e->device);
-	GS_TRY(take(g, gs_lists_bytes(g->head.steps, rows), &memory));
-	GS_TRY(take(g, 1, &g->state));
-	GS_TRY(gs_fill(engine, g->state, 0, sizeof(*g->state)));
-	GS_TRY(gs_lists_upload(g->e, &g->lists, g->head.steps, rows, memory, &g->device));
+	(void) worker, (void) engine;
+	GS_TRY(gs_groups_upload(g, rows));
 	if (g->device.rows == 0)
 		return GS_OK;
-	if (g->device.rows > g->head.rows)
-		return GS_INVALID;
 	if (g->device.rows > GS_MAX_ROWS || (way == GS_CUDA_GROUPS_SORTED && !g->carries && g->device.numbers > UINT32_MAX))
 		return GS_TOO_BIG;
 	g->came = true;
@@ -368,17 +374,15 @@ groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 	return gs_groups_failure(g);
 }
 
-/* There are no parts: rows have done all. */
-static uint32_t
-groups_parts(gs_groups *groups, uint32_t round)
+uint32_t
+gs_groups_no_parts(gs_groups *groups, uint32_t round)
 {
 	(void) groups, (void) round;
 	return 0;
 }
 
-/* Implements gs_groups_part, which is never called. */
-static gs_status
-groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
+gs_status
+gs_groups_no_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
 {
 	(void) groups, (void) worker, (void) engine, (void) part;
 	return GS_INVALID;
@@ -440,7 +444,7 @@ gs_groups_drop(gs_groups *groups, gs_engine *engine)
 	engine->host.release(engine->host.arg, g, sizeof(*g));
 }
 
-const gs_group_ops gs_cuda_group_ops = {groups_open, groups_rows, groups_parts, groups_part,
+const gs_group_ops gs_cuda_group_ops = {groups_open, groups_rows, gs_groups_no_parts, gs_groups_no_part,
 										groups_end,	 groups_read, gs_groups_drop};
 
 /* Has tests choose the way of groups. */

@@ -104,7 +104,12 @@ member_of(const results_args &a, const gs_lists &l, u64 key, u64 slot, u32 m, bo
 	return r;
 }
 
-/* groups.cu: returns what kernels have reported. */
+/* groups.cu: uploads the list and the rows, which come once.  Without rows there is nothing more to do. */
+gs_status gs_groups_upload(cuda_groups *g, const gs_held_rows *rows);
+/* There are no parts, as rows do all: gs_groups_parts, and gs_groups_part, which is never called. */
+uint32_t gs_groups_no_parts(gs_groups *groups, uint32_t round);
+gs_status gs_groups_no_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
+/* Returns what kernels have reported. */
 gs_status gs_groups_failure(cuda_groups *g);
 /* Frees everything: gs_groups_close. */
 void gs_groups_drop(gs_groups *groups, gs_engine *engine);

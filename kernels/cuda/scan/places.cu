@@ -78,20 +78,11 @@ places_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 	cuda_groups *g = (cuda_groups *) groups;
 	const gs_sort_plan plan = gs_sort_rows_plan(g->head.keys.bits);
 	gs_sorted sorted;
-	u8 *memory;
 
-	(void) worker;
-	if (g->came)
-		return GS_INVALID;
-	cudaSetDevice(g->e->device);
-	GS_TRY(take(g, gs_lists_bytes(g->head.steps, rows), &memory));
-	GS_TRY(take(g, 1, &g->state));
-	GS_TRY(gs_fill(engine, g->state, 0, sizeof(*g->state)));
-	GS_TRY(gs_lists_upload(g->e, &g->lists, g->head.steps, rows, memory, &g->device));
+	(void) worker, (void) engine;
+	GS_TRY(gs_groups_upload(g, rows));
 	if (g->device.rows == 0)
 		return GS_OK;
-	if (g->device.rows > g->head.rows)
-		return GS_INVALID;
 	if (g->device.rows > GS_MAX_ROWS || g->device.numbers > UINT32_MAX)
 		return GS_TOO_BIG;
 	g->came = true;
@@ -99,22 +90,6 @@ places_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 	GS_TRY(gs_sort_pairs(g->e, &g->device, plan, g->arrays, g->state, &sorted));
 	GS_TRY(write_page(g, sorted));
 	return gs_groups_failure(g);
-}
-
-/* There are no parts: rows have done all. */
-static uint32_t
-places_parts(gs_groups *groups, uint32_t round)
-{
-	(void) groups, (void) round;
-	return 0;
-}
-
-/* Implements gs_groups_part, which is never called. */
-static gs_status
-places_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
-{
-	(void) groups, (void) worker, (void) engine, (void) part;
-	return GS_INVALID;
 }
 
 /* Implements gs_groups_end. */
@@ -141,5 +116,5 @@ places_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, vo
 	return gs_sync(engine);
 }
 
-const gs_group_ops gs_cuda_place_ops = {places_open, places_rows, places_parts,	 places_part,
+const gs_group_ops gs_cuda_place_ops = {places_open, places_rows, gs_groups_no_parts, gs_groups_no_part,
 										places_end,	 places_read, gs_groups_drop};
