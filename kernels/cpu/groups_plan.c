@@ -232,10 +232,10 @@ gs_records_plan(gs_cpu_groups *g)
 	for (uint32_t i = 0; i < g->nstreams; i++)
 	{
 		gs_stream *s = &g->streams[i];
-		gs_stream_value *v = &g->values[s->first];
+		gs_stream_value *v = s->first != GS_NO_VALUE ? &g->values[s->first] : NULL;
 		uint32_t bits;
 
-		if (s->words != 2 || v->next != GS_NO_VALUE || v->type == GS_F64)
+		if (v == NULL || s->words != 2 || v->next != GS_NO_VALUE || v->type == GS_F64)
 			continue;
 		plan_codes(g, v);
 		bits = gs_bits((uint64_t) v->span);

@@ -349,7 +349,8 @@ diag("columns were not used: " . join '; ', map { "$_: $reason{$_}" } sort keys 
 is(join("\n", @different), '', 'no comparison differs');
 answers_said($long);
 # a kill during REINDEX CONCURRENTLY leaves an invalid index, of which the next one warns
-my @broken = grep { / XX\d+: (?!tuple concurrently|cannot reindex invalid index)/ } map { split /\n/, slurp_file($_) } glob "$folder/*.err";
+my @broken = grep { / XX\d+: (?!tuple concurrently|cannot reindex invalid index)/ }
+	map { split /\n/, slurp_file($_) } glob "$folder/*.err";
 is(join("\n", @broken), '', 'no session met what cannot be');
 cmp_ok($count{all} // 0, '>', 0, 'there were comparisons');
 cmp_ok($count{'from columns'} // 0, '>', 0, 'from columns');
