@@ -116,8 +116,7 @@ sub while_stopped
 	my ($code) = @_;
 	my $pid = keeper();
 
-	kill 'STOP', $pid;
-	wait_until(sub { slurp_file("/proc/$pid/stat") =~ /\) T / }, 'the keeper is stopped');
+	stop_process($pid);
 	$code->();
 	kill 'CONT', $pid;
 }

@@ -11,9 +11,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(service_node service_with forgive make_table digest explain_sort service_pids held leftovers
-	power_failure wait_until settled counted sound $engine $engine_kind $engine_name $devices $timeout $impatient
-	$socket);
+our @EXPORT = qw(service_node service_with forgive make_table digest explain_sort service_pids stop_process held
+	leftovers power_failure wait_until settled counted sound $engine $engine_kind $engine_name $devices $timeout
+	$impatient $socket);
 
 # The service runs with its CPU engine; GPUSORT_SERVICE_ENGINE=gpu runs the same tests on GPUs.  How the views and
 # EXPLAIN name it; devices.
@@ -139,6 +139,15 @@ sub service_pids
 	return @pids;
 }
 
+# Stops a process, and returns when it has stopped: a busy machine lets other threads run on after the signal.
+sub stop_process
+{
+	my ($pid) = @_;
+
+	kill 'STOP', $pid;
+	sleep 0.002 while grep { slurp_file($_) !~ /\) T / } glob "/proc/$pid/task/*/stat";
+}
+
 # Descriptors of a process, and its rings.
 sub held
 {
@@ -156,7 +165,7 @@ sub power_failure
 	my ($service) = service_pids($node);
 	my ($worker) = slurp_file("/proc/$service/status") =~ /^PPid:\s+(\d+)$/m;
 
-	kill 'STOP', $worker;
+	stop_process($worker);
 	$node->kill9;
 	kill 'KILL', $worker;
 	wait_until(sub { service_pids($node) == 0 && !-e "/proc/$worker" }, 'the power fails');

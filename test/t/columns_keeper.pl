@@ -202,7 +202,7 @@ foreach my $round (1 .. 4)
 {
 	my ($service) = service_pids($node);
 
-	kill 'STOP', $service;
+	stop_process($service);
 	run("UPDATE $_ SET b = b + $round WHERE a % 4 = $round") foreach qw(s t);
 	wait_until(
 		sub {

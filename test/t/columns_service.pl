@@ -119,7 +119,7 @@ is(one($short), '10000|t|', 'answered from columns');
 		is($session->query_safe($short), '10000|t|', 'before a cancel');
 		$session->query_safe("SELECT count(*) FROM gpusort_columns; $big");
 		@before = held($backend) unless @before;
-		kill 'STOP', $service;
+		stop_process($service);
 		$session->query_safe("SET statement_timeout = '300ms'");
 		$session->query($question);
 		like($session->{stderr}, qr/canceling statement due to statement timeout/, 'cancelled while it waits');

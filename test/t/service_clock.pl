@@ -67,7 +67,7 @@ is(digest($node, 'gpu'), $right, 'sorts');
 my ($pid) = service_pids($node);
 
 # Forwards, while a session and the worker wait for an answer.
-kill 'STOP', $pid;
+stop_process($pid);
 my $out = '';
 my $run = begin_sort($node, \$out);
 sleep(1.5);
@@ -88,7 +88,7 @@ service_with($node, '');
 is(digest($node, 'gpu'), $right, 'sorts, impatiently');
 ($pid) = service_pids($node);
 set_clock(-7200);
-kill 'STOP', $pid;
+stop_process($pid);
 is(digest($node, 'gpu'), $right, 'the clock is set back, and the service stops: the CPU sorts');
 wait_until(sub { !grep { $_ eq $pid } service_pids($node) }, 'the service that does not answer is replaced');
 wait_until(sub { explain_sort($node, 'gpu') =~ /Engine: $engine_name/ }, 'and used again');
@@ -106,7 +106,7 @@ $service = IPC::Run::start([ 'gpusortd', "--engine=$engine" ], '<', \undef, '>&'
 chdir $here;
 wait_until(sub { explain_sort($node, 'gpu') =~ /Engine: $engine_name/ }, 'a service without a worker');
 ($pid) = service_pids($node);
-kill 'STOP', $pid;
+stop_process($pid);
 is(digest($node, 'gpu'), $right, 'it stops: the CPU sorts');
 cmp_ok(counted($node, 'GPU service did not answer'), '>=', 1, 'having waited for it');
 kill 'CONT', $pid;

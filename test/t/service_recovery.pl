@@ -16,7 +16,7 @@ my $state = "SELECT service FROM gpusort_devices LIMIT 1";
 # What stands in the lock's place keeps the service from starting: six ends in a row.  Nobody reloads anything then.
 my $lock = $node->data_dir . "/$socket.lock";
 my ($pid) = service_pids($node);
-kill 'STOP', $pid;
+stop_process($pid);
 unlink $lock;
 mkdir $lock or die "mkdir: $!";
 kill 'KILL', $pid;
