@@ -13,6 +13,7 @@
 
 #include "access/tableam.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
 
 #include "src/base/guc.h"
