@@ -49,6 +49,13 @@ typedef struct Check
 	const char *why;			/* columns were not used; NULL: they were */
 } Check;
 
+/* Returns why a column has no hash: why it is not held, or that codes have another meaning in each dictionary. */
+static const char *
+describe_hashed(const char *why, const ColumnDescription *column)
+{
+	return why == NULL && column->form == COLUMN_CODES ? "codes are not compared" : why;
+}
+
 /* Describes the named columns.  An error if one cannot be held. */
 static void
 read_columns(Check *check, ArrayType *names)
@@ -62,7 +69,8 @@ read_columns(Check *check, ArrayType *names)
 	{
 		char	   *name = nulls[i] ? "NULL" : TextDatumGetCString(elements[i]);
 		AttrNumber	number = nulls[i] ? InvalidAttrNumber : get_attnum(RelationGetRelid(check->rel), name);
-		const char *why = column_describe(check->rel, number, false, &check->columns[i]);
+		const char *why = describe_hashed(column_describe(check->rel, number, false, &check->columns[i]),
+										  &check->columns[i]);
 
 		if (why)
 			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -324,7 +332,8 @@ gpusort_columns_hash(PG_FUNCTION_ARGS)
 		for (int i = 0; i < PG_NARGS(); i++)
 		{
 			const Node *argument = list_nth(arguments, i);
-			const char *why = column_describe_type(exprType(argument), exprTypmod(argument), &columns[i]);
+			const char *why = describe_hashed(column_describe_type(exprType(argument), exprTypmod(argument),
+																   &columns[i]), &columns[i]);
 
 			if (why)
 				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -64,7 +64,7 @@ typmod_digits(int32 typmod)
 int
 column_scale(const ColumnDescription *column)
 {
-	return column->form == COLUMN_AS_IS ? 0 : Max(typmod_scale(column->typmod), 0);
+	return column->form == COLUMN_AS_IS || column->form == COLUMN_CODES ? 0 : Max(typmod_scale(column->typmod), 0);
 }
 
 int
@@ -87,6 +87,18 @@ describe_numeric(int32 typmod, ColumnDescription *column)
 	return NULL;
 }
 
+/* Chooses the form of a column of strings.  Returns NULL, or why it cannot be held. */
+static const char *
+describe_string(Oid type, int32 typmod, ColumnDescription *column)
+{
+	/* with a length all values have their blanks, so that they are equal without them or not at all */
+	if (type == BPCHAROID && typmod < (int32) VARHDRSZ)
+		return "character is held only with a length";
+	column->form = COLUMN_CODES;
+	column->gs = GS_U32;
+	return NULL;
+}
+
 /* Chooses the form of a column of this base type. */
 static const char *
 choose_form(Oid type, int32 typmod, ColumnDescription *column)
@@ -100,6 +112,8 @@ choose_form(Oid type, int32 typmod, ColumnDescription *column)
 		}
 	if (type == NUMERICOID)
 		return describe_numeric(typmod, column);
+	if (type == TEXTOID || type == VARCHAROID || type == BPCHAROID || type == NAMEOID)
+		return describe_string(type, typmod, column);
 	/* by OID: a label may be renamed without a change of the page */
 	if (type_is_enum(type))
 	{
@@ -120,6 +134,16 @@ column_describe_type(Oid type, int32 typmod, ColumnDescription *column)
 	column->type = type;
 	column->typmod = typmod;
 	return choose_form(base, typmod, column);
+}
+
+bool
+column_same(const ColumnDescription *a, const ColumnDescription *b)
+{
+	ColumnDescription other = *b;
+
+	if (a->form == COLUMN_CODES && b->form == COLUMN_CODES)
+		other.gs = a->gs;
+	return memcmp(a, &other, sizeof(other)) == 0;
 }
 
 /* Returns true if the current transaction has changed the column, and may still roll that back. */

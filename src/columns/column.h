@@ -16,7 +16,8 @@ typedef enum ColumnForm
 {
 	COLUMN_AS_IS,				/* the datum's bytes, of 1 to 8 bytes by value, or 16 by reference (uuid) */
 	COLUMN_SCALED_64,			/* numeric with a typmod: an integer, scaled by the typmod */
-	COLUMN_SCALED_128
+	COLUMN_SCALED_128,
+	COLUMN_CODES				/* of a dictionary (codes.h); gs is chosen when the column is declared */
 } ColumnForm;
 
 /* A column as the catalog describes it, and its form.  Compared bytewise, so padding is zero. */
@@ -42,6 +43,9 @@ extern const char *column_describe(Relation rel, AttrNumber number, bool own_cha
 /* Describes a column of no table; length 0: by its type and typmod alone. */
 extern const char *column_describe_type(Oid type, int32 typmod, ColumnDescription *column);
 
+/* Returns true if two descriptions are the same, but for the width of codes. */
+extern bool column_same(const ColumnDescription *a, const ColumnDescription *b);
+
 /* Decimals of a numeric column's held integers; 0 for other types. */
 extern int	column_scale(const ColumnDescription *column);
 
@@ -49,7 +53,7 @@ extern int	column_scale(const ColumnDescription *column);
 extern int	column_digits(const ColumnDescription *column);
 
 /*
- * Converts a datum to its held form, of gs_type_width(column->gs) bytes at out.  Returns false if the value cannot be
+ * Converts a datum that is not held by codes to its held form, of gs_type_width(column->gs) bytes at out.  Returns false if the value cannot be
  * held (numeric: NaN, too large, another display scale than the typmod's); its page then comes from the table.
  */
 extern bool column_encode(const ColumnDescription *column, Datum value, void *out);

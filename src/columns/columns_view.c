@@ -21,6 +21,7 @@
 
 #include "src/base/compat.h"
 #include "choice.h"
+#include "codes.h"
 #include "page_map.h"
 #include "store.h"
 
@@ -32,6 +33,7 @@ PG_FUNCTION_INFO_V1(gpusort_columns_get);
 typedef struct TableState
 {
 	Relation	rel;
+	ServiceLink *link;
 	bool		held;			/* by the service */
 	bool		details;		/* the user may see all */
 	StoreInfo	info;
@@ -39,10 +41,27 @@ typedef struct TableState
 	BlockNumber pages;
 } TableState;
 
-/* Returns the state of a table, as text. */
+/* Returns why a column of a table is not held, or NULL. */
 static const char *
-state_text(const TableState *table)
+limit_text(const TableState *table, const ColumnDescription *column)
 {
+	switch (table->header != NULL ? (ColumnLimit) table->header->limits[column->number - 1] : LIMIT_NONE)
+	{
+		case LIMIT_VALUES:
+			return "it has different values in more than half of the rows";
+		case LIMIT_MEMORY:
+			return "gpusort.columns_memory is used up";
+		default:
+			return NULL;
+	}
+}
+
+/* Returns the state of a column, as text. */
+static const char *
+state_text(const TableState *table, const ColumnDescription *column)
+{
+	if (limit_text(table, column) != NULL)
+		return "not held";
 	if (RecoveryInProgress())
 		return "standby";
 	if (table->header == NULL)
@@ -70,25 +89,69 @@ encoding_text(const ColumnDescription *column)
 			return "scaled to 8 bytes";
 		case COLUMN_SCALED_128:
 			return "scaled to 16 bytes";
+		case COLUMN_CODES:
+			return psprintf("dictionary, codes of %d bits", 8 * (int) gs_type_width((gs_type) column->gs));
 		default:
 			return "as is";
 	}
 }
 
+/* Returns the column as it is held, or else the one that was chosen. */
+static const ColumnDescription *
+held_form(const TableState *table, const ColumnDescription *column, int *index)
+{
+	for (*index = 0; table->header != NULL && *index < (int) table->header->ncolumns; (*index)++)
+		if (column_same(&table->header->columns[*index], column))
+			return &table->header->columns[*index];
+	*index = -1;
+	return column;
+}
+
+/* Looks at a column's dictionary.  Returns false if there is none. */
+static bool
+dictionary_figures(const TableState *table, int index, int64 *entries, int64 *bytes)
+{
+	DictionaryMaps *maps;
+	const gsd_dictionary *file;
+	EngineFailure why;
+
+	if (index < 0 || !table->held || table->header->columns[index].form != COLUMN_CODES)
+		return false;
+	maps = palloc0(sizeof(DictionaryMaps));
+	file = dictionary_map(maps, table->link, table->info.table, (uint32) index, &why);
+	if (file != NULL)
+	{
+		*entries = gsd_dictionary_count(file);
+		*bytes = (int64) gsd_dictionary_bytes(file);
+	}
+	dictionary_unmap(maps);
+	pfree(maps);
+	return file != NULL;
+}
+
 /* Emits a row. */
 static void
-put_column(ReturnSetInfo *result, const TableState *table, const ColumnDescription *column)
+put_column(ReturnSetInfo *result, const TableState *table, const ColumnDescription *chosen)
 {
 	Datum		values[VIEW_COLUMNS] = {0};
 	bool		nulls[VIEW_COLUMNS] = {false};
 	const PageMapHeader *header = table->header;
+	int64		entries = 0;
+	int64		bytes = 0;
+	int			index;
+	const ColumnDescription *column = held_form(table, chosen, &index);
+	const char *limit = limit_text(table, column);
+	bool		dictionary = dictionary_figures(table, index, &entries, &bytes);
 
 	values[0] = ObjectIdGetDatum(RelationGetRelid(table->rel));
 	values[1] = NameGetDatum(&TupleDescAttr(RelationGetDescr(table->rel), column->number - 1)->attname);
 	values[2] = CStringGetTextDatum(encoding_text(column));
-	nulls[3] = true;			/* distinct values: of dictionaries */
-	values[4] = Int64GetDatum(table->held ? (int64) (table->info.rows * gs_type_width((gs_type) column->gs)) : 0);
-	values[5] = CStringGetTextDatum(state_text(table));
+	nulls[3] = !dictionary || !table->details;
+	values[3] = Int64GetDatum(entries);
+	if (table->held && limit == NULL)
+		bytes += (int64) (table->info.rows * gs_type_width((gs_type) column->gs));
+	values[4] = Int64GetDatum(bytes);
+	values[5] = CStringGetTextDatum(state_text(table, column));
 	values[6] = Int64GetDatum(table->pages);
 	values[7] = Int64GetDatum(header ? header->held : 0);
 	values[8] = Int64GetDatum(header ? header->nyoung : 0);
@@ -97,9 +160,11 @@ put_column(ReturnSetInfo *result, const TableState *table, const ColumnDescripti
 	values[11] = Int64GetDatum(table->held ? (int64) table->info.refused : 0);
 	nulls[12] = header == NULL || header->ready_since == 0;
 	values[12] = nulls[12] ? 0 : TimestampTzGetDatum(header->ready_since);
-	nulls[13] = !table->details || !table->held || table->info.reason[0] == '\0';
+	if (limit == NULL && table->held && table->info.reason[0] != '\0')
+		limit = table->info.reason;
+	nulls[13] = !table->details || limit == NULL;
 	if (!nulls[13])
-		values[13] = CStringGetTextDatum(table->info.reason);
+		values[13] = CStringGetTextDatum(limit);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
@@ -133,7 +198,7 @@ copy_header(ServiceLink *link, Oid relation)
 static void
 put_table(ReturnSetInfo *result, ServiceLink *link, const ColumnsChoice *choice, Relation rel)
 {
-	TableState	table = {.rel = rel};
+	TableState	table = {.rel = rel, .link = link};
 	ColumnDescription *columns;
 	int			ncolumns = choice_columns(rel, choice, &columns);
 	EngineFailure why;

@@ -8,6 +8,7 @@
 
 #include "miscadmin.h"
 #include "utils/hsearch.h"
+#include "utils/memutils.h"
 
 #include "src/base/compat.h"
 #include "held_tables.h"
@@ -49,6 +50,20 @@ is_of(const PageMapHeader *header, Relation rel, uint64 generation)
 	return header->key.generation == generation && header->key.database == MyDatabaseId &&
 		header->key.relation == RelationGetRelid(rel) && header->key.filenode == relation_filenode(rel) &&
 		header->key.tablespace == relation_tablespace(rel) && header->state != PAGE_MAP_DROPPED;
+}
+
+const gsd_dictionary *
+held_dictionary(ServiceLink *link, HeldTable *table, int column, const char **why)
+{
+	EngineFailure failure;
+	const gsd_dictionary *file;
+
+	if (table->dictionaries == NULL)
+		table->dictionaries = MemoryContextAllocZero(TopMemoryContext, sizeof(DictionaryMaps));
+	file = dictionary_map(table->dictionaries, link, table->table, (uint32) column, &failure);
+	if (file == NULL)
+		*why = engine_failure_text(failure);
+	return file;
 }
 
 /* Asks the service for the relation's map. */
@@ -114,7 +129,7 @@ held_column(const HeldTable *table, Relation rel, AttrNumber number)
 	if (column_describe(rel, number, true, &now) != NULL)
 		return -1;
 	for (uint32 i = 0; i < header->ncolumns; i++)
-		if (memcmp(&header->columns[i], &now, sizeof(now)) == 0)
+		if (column_same(&header->columns[i], &now))
 			return (int) i;
 	return -1;
 }

@@ -6,6 +6,7 @@
 
 #include "utils/rel.h"
 
+#include "codes.h"
 #include "proof.h"
 #include "store.h"
 
@@ -15,6 +16,7 @@ typedef struct HeldTable
 	Oid			relation;		/* key of the session's table of them */
 	uint64		table;			/* its number in the service */
 	PageMap		map;
+	DictionaryMaps *dictionaries;	/* NULL: none was needed */
 	int64		asked_ms;		/* when the service was last asked for the map */
 } HeldTable;
 
@@ -31,6 +33,12 @@ extern bool held_figures(Oid relation, BlockNumber *held, BlockNumber *young);
 
 /* Returns the index of a column in the table, or -1: it is not held, or not as the relation describes it now. */
 extern int	held_column(const HeldTable *table, Relation rel, AttrNumber number);
+
+/*
+ * Returns the dictionary of a column, which has all strings of versions that were proved before the call.  NULL, with
+ * the reason: it cannot be read.
+ */
+extern const gsd_dictionary *held_dictionary(ServiceLink *link, HeldTable *table, int column, const char **why);
 
 /*
  * Proves the pages of a held table for a snapshot.  Tries again when the keeper moves on meanwhile.  Returns false with

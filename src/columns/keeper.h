@@ -78,6 +78,8 @@ typedef struct KeptTable
 	uint64		number;			/* in the service; 0: it is not there */
 	PageMapHeader *shown;		/* what the map shows next */
 	PageMap		map;
+	DictionaryMaps *dictionaries;
+	bool		judged;			/* its dictionaries were small enough when it was loaded */
 	BlockNumber capacity;
 	BlockNumber nblocks;		/* by the last copy, within capacity */
 	uint64	   *held;
@@ -145,6 +147,24 @@ extern bool kept_table_declare(KeptTable *table, Relation rel, const ColumnDescr
 
 /* Makes room for more pages.  Returns false if the service does not answer. */
 extern bool kept_table_grow(KeptTable *table, BlockNumber nblocks, ServiceLink *link, EngineFailure *why);
+
+/*
+ * Has a table be declared anew, as a column's codes have outgrown their width, or its dictionary the memory: with wider
+ * ones, or without that column.
+ */
+extern void kept_table_outgrown(KeptTable *table, int column, bool no_memory);
+
+/*
+ * Has a table be declared anew if a dictionary has entries for more than half of the rows: without that column, unless
+ * the entries came since, most of them of strings that are gone.
+ */
+extern void kept_table_judge_dictionaries(KeptTable *table, ServiceLink *link, EngineFailure *why);
+
+/* Takes over what is known of the columns of a table that is to be declared anew. */
+extern void kept_table_inherit(KeptTable *table, const KeptTable *before);
+
+/* Chooses the widths of codes, and leaves out columns that are not held.  Returns how many columns are left. */
+extern int	kept_table_limit(const KeptTable *table, Relation rel, ColumnDescription *columns, int ncolumns);
 
 /* Returns true if a relation still is what the table was declared as. */
 extern bool kept_table_current(KeptTable *table, Relation rel);

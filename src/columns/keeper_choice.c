@@ -171,8 +171,30 @@ find_table(Oid relation)
 static bool
 holds(const KeptTable *table, const ColumnDescription *columns, int ncolumns)
 {
-	return table->shown->ncolumns == (uint32) ncolumns &&
-		memcmp(table->shown->columns, columns, ncolumns * sizeof(ColumnDescription)) == 0;
+	if (table->shown->ncolumns != (uint32) ncolumns)
+		return false;
+	for (int i = 0; i < ncolumns; i++)
+		if (!column_same(&table->shown->columns[i], &columns[i]))
+			return false;
+	return true;
+}
+
+/* Returns a new table of a relation, which knows what the one before has found out about its columns. */
+static KeptTable *
+new_table(Oid relation)
+{
+	KeptTable  *table = kept_table_new(relation);
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &kept_tables)
+	{
+		const KeptTable *before = dlist_container(KeptTable, node, iter.cur);
+
+		if (before->relation == relation && before->gone)
+			kept_table_inherit(table, before);
+	}
+	dlist_push_tail(&kept_tables, &table->node);
+	return table;
 }
 
 /* A table to be looked at, under its lock. */
@@ -194,15 +216,18 @@ declare_open(Declaring *declaring, Relation rel)
 	int			ncolumns = refused != NULL ? 0 : choice_columns(rel, declaring->choice, &columns);
 	EngineFailure why;
 
+	if (table != NULL)
+		ncolumns = kept_table_limit(table, rel, columns, ncolumns);
 	if (table != NULL && table->number != 0 && (ncolumns == 0 || !holds(table, columns, ncolumns)))
 	{
 		table->gone = true;
 		table = NULL;
+		ncolumns = refused != NULL ? 0 : choice_columns(rel, declaring->choice, &columns);
 	}
 	if (table == NULL)
 	{
-		table = kept_table_new(declaring->relation);
-		dlist_push_tail(&kept_tables, &table->node);
+		table = new_table(declaring->relation);
+		ncolumns = kept_table_limit(table, rel, columns, ncolumns);
 	}
 	table->chosen = true;
 	declaring->declared = table->number != 0 || ncolumns == 0;

@@ -94,7 +94,7 @@ send_segment(PageReading *reading)
 
 	if (!reading->prepared || reading->writer.npages == 0)
 		return true;
-	if (!segment_store(&reading->writer, roll->link, roll->table->number, &segment, &npages, &roll->why))
+	if (!segment_store(&reading->writer, &segment, &npages, &roll->why))
 	{
 		if (roll->why == ENGINE_NO_MEMORY)
 		{
@@ -126,6 +126,8 @@ read_page(PageReading *reading, BlockNumber block)
 	}
 	clear_page_bit(table->wanted, block);
 	clear_page_bit(table->compact, block);
+	if (reading->writer.outgrown >= 0)
+		return false;
 	if (outcome == PAGE_TAKEN)
 	{
 		set_page_bit(table->requested, block);
@@ -313,9 +315,6 @@ compact(KeptTable *table)
 static void
 begin_reading(PageReading *reading, TableRoll *roll, Relation rel)
 {
-	char	   *buffer;
-	Size		bytes;
-
 	memset(reading, 0, sizeof(*reading));
 	reading->roll = roll;
 	reading->rel = rel;
@@ -323,9 +322,9 @@ begin_reading(PageReading *reading, TableRoll *roll, Relation rel)
 	reading->horizon = GetOldestNonRemovableTransactionId(rel);
 	INSTR_TIME_SET_CURRENT(reading->begun);
 	reading->strategy = GetAccessStrategy(BAS_BULKREAD);
-	buffer = store_buffer(roll->link, &bytes);
 	reading->prepared = segment_init(&reading->writer, rel, roll->table->shown->columns,
-									 (int) roll->table->shown->ncolumns, buffer, bytes);
+									 (int) roll->table->shown->ncolumns, roll->link, roll->table->number,
+									 roll->table->dictionaries);
 }
 
 void
@@ -349,5 +348,9 @@ kept_table_read(TableRoll *roll, Relation rel)
 		table->loading = false;
 	if (roll->why == ENGINE_OK)
 		(void) send_segment(&reading);
+	if (reading.writer.outgrown >= 0)
+		kept_table_outgrown(table, reading.writer.outgrown, reading.writer.no_strings);
+	else if (roll->why == ENGINE_OK)
+		kept_table_judge_dictionaries(table, roll->link, &roll->why);
 	FreeAccessStrategy(reading.strategy);
 }

@@ -37,6 +37,7 @@ kept_table_new(Oid relation)
 	table->relation = relation;
 	table->shown = MemoryContextAllocZero(context, sizeof(PageMapHeader));
 	table->map.fd = -1;
+	table->dictionaries = MemoryContextAllocZero(context, sizeof(DictionaryMaps));
 	return table;
 }
 
@@ -63,6 +64,7 @@ kept_table_free(KeptTable *table, ServiceLink *link)
 		retire_map(table);
 	if (table->number != 0 && link != NULL)
 		(void) store_drop(link, table->number, &why);
+	dictionary_unmap(table->dictionaries);
 	MemoryContextDelete(table->context);
 }
 
@@ -130,10 +132,11 @@ expected_bytes(Relation rel, const ColumnDescription *columns, int ncolumns)
 static bool
 declare_map(KeptTable *table, uint64 expected, ServiceLink *link, EngineFailure *why)
 {
-	gs_type    *types = palloc_array(gs_type, table->shown->ncolumns);
+	uint8	   *types = palloc_array(uint8, table->shown->ncolumns);
 
 	for (uint32 i = 0; i < table->shown->ncolumns; i++)
-		types[i] = (gs_type) table->shown->columns[i].gs;
+		types[i] = (uint8) (table->shown->columns[i].gs |
+							(table->shown->columns[i].form == COLUMN_CODES ? STORE_CODES : 0));
 	return store_table(link, table->number, table->relation, table->shown->ncolumns, types, expected, table->map.fd,
 					   why);
 }
@@ -293,7 +296,7 @@ kept_table_current(KeptTable *table, Relation rel)
 		ColumnDescription now;
 
 		if (column_describe(rel, table->shown->columns[i].number, false, &now) != NULL ||
-			memcmp(&now, &table->shown->columns[i], sizeof(now)) != 0)
+			!column_same(&now, &table->shown->columns[i]))
 			return false;
 	}
 	return true;
@@ -335,6 +338,27 @@ adopt_pages(KeptTable *table, const PageMap *from)
 			set_page_bit(table->changed, block);
 }
 
+/* Returns true if an earlier keeper's map has the table's columns, but for those that it found could not be held. */
+static bool
+has_columns(const KeptTable *table, const PageMapHeader *header)
+{
+	uint32		n = 0;
+
+	for (uint32 i = 0; i < table->shown->ncolumns; i++)
+	{
+		const ColumnDescription *column = &table->shown->columns[i];
+
+		if (table->shown->limits[column->number - 1] != LIMIT_NONE &&
+			table->shown->limits[column->number - 1] != header->limits[column->number - 1])
+			return false;
+		if (header->limits[column->number - 1] >= LIMIT_VALUES)
+			continue;
+		if (n == header->ncolumns || !column_same(column, &header->columns[n++]))
+			return false;
+	}
+	return n == header->ncolumns;
+}
+
 /* Returns true if an earlier keeper's map is of this relation and these columns, complete, and of the rows there. */
 static bool
 can_adopt(KeptTable *table, const PageMapHeader *header, ServiceLink *link)
@@ -342,9 +366,7 @@ can_adopt(KeptTable *table, const PageMapHeader *header, ServiceLink *link)
 	StoreInfo	info;
 	EngineFailure why;
 
-	return memcmp(&header->key, &table->shown->key, sizeof(PageMapKey)) == 0 &&
-		header->ncolumns == table->shown->ncolumns &&
-		memcmp(header->columns, table->shown->columns, header->ncolumns * sizeof(ColumnDescription)) == 0 &&
+	return memcmp(&header->key, &table->shown->key, sizeof(PageMapKey)) == 0 && has_columns(table, header) &&
 		pg_atomic_read_u64((pg_atomic_uint64 *) &header->sequence) % 2 == 0 && header->nblocks <= header->capacity &&
 		header->nyoung <= header->nblocks && header->version > 0 &&
 		store_info(link, table->relation, &info, &why) && info.table == header->table &&
@@ -396,7 +418,13 @@ kept_table_declare(KeptTable *table, Relation rel, const ColumnDescription *colu
 	memcpy(table->shown->columns, columns, ncolumns * sizeof(ColumnDescription));
 	adopted = find_earlier(table, link, &earlier);
 	if (adopted)
+	{
 		nblocks = Max(nblocks, earlier.header->nblocks);
+		table->judged = true;
+		table->shown->ncolumns = earlier.header->ncolumns;
+		memcpy(table->shown->columns, earlier.header->columns, sizeof(table->shown->columns));
+		memcpy(table->shown->limits, earlier.header->limits, sizeof(table->shown->limits));
+	}
 	capacity = (BlockNumber) Min((uint64) nblocks + nblocks / 4 + GROWTH_PAGES, MaxBlockNumber);
 	table->number = adopted ? earlier.header->table : 0;
 	while (table->number == 0)

@@ -62,6 +62,7 @@ fill_in(LoadShared *shared, const LoadShared *layout, KeptTable *table, BlockNum
 	pg_atomic_init_u32(&shared->records, 0);
 	pg_atomic_init_u32(&shared->stop, 0);
 	pg_atomic_init_u32(&shared->no_memory, 0);
+	pg_atomic_init_u32(&shared->outgrown, 0);
 	memcpy(shared->columns, table->shown->columns, shared->ncolumns * sizeof(ColumnDescription));
 	for (Size word = 0; word < page_words(nblocks); word++)
 	{
@@ -181,6 +182,7 @@ load_job_poll(KeptTable *table, bool *no_memory)
 {
 	LoadJob    *job = table->job;
 	bool		running = false;
+	uint32		outgrown;
 
 	for (int i = 0; i < job->nloaders; i++)
 	{
@@ -190,6 +192,9 @@ load_job_poll(KeptTable *table, bool *no_memory)
 	}
 	/* after the look: a loader writes its last record before it ends */
 	take_records(table);
+	outgrown = pg_atomic_read_u32(&job->shared->outgrown);
+	if (outgrown != 0)
+		kept_table_outgrown(table, (int) (outgrown & ~LOAD_NO_STRINGS) - 1, (outgrown & LOAD_NO_STRINGS) != 0);
 	*no_memory = pg_atomic_read_u32(&job->shared->no_memory) != 0;
 	return running;
 }

@@ -9,6 +9,10 @@
 #include "page_map.h"
 #include "segment.h"
 
+/* A column whose dictionary finds no memory, or codes of its width. */
+#define LOAD_NO_STRINGS 0x10000u
+#define LOAD_OUTGROWN(column, no_strings) ((uint32) (column) + 1 + ((no_strings) ? LOAD_NO_STRINGS : 0))
+
 /* A page that a loader has read.  A segment of 0 is not written yet. */
 typedef struct LoadRecord
 {
@@ -27,6 +31,7 @@ typedef struct LoadShared
 	pg_atomic_uint32 records;	/* taken by loaders */
 	pg_atomic_uint32 stop;		/* the keeper no longer wants them */
 	pg_atomic_uint32 no_memory;
+	pg_atomic_uint32 outgrown;	/* a column that is not held in this way (LOAD_OUTGROWN); 0: none */
 	Size		pages_at;		/* bits of pages to load */
 	Size		visible_at;		/* those that are all-visible by the keeper's copy */
 	Size		records_at;		/* room for nblocks */

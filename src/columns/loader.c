@@ -21,6 +21,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
 #include "src/base/compat.h"
@@ -41,6 +42,7 @@ typedef struct Loader
 	LoadShared *shared;
 	ServiceLink *link;
 	SegmentWriter writer;
+	DictionaryMaps dictionaries;
 	Relation	rel;
 	TransactionId horizon;
 	BufferAccessStrategy strategy;
@@ -75,7 +77,7 @@ flush(Loader *loader)
 
 	if (loader->writer.npages == 0)
 		return;
-	if (segment_store(&loader->writer, loader->link, loader->shared->table, &segment, &npages, &why))
+	if (segment_store(&loader->writer, &segment, &npages, &why))
 	{
 		record(loader, segment, npages);
 		return;
@@ -83,6 +85,16 @@ flush(Loader *loader)
 	loader->over = true;
 	if (why == ENGINE_NO_MEMORY)
 		pg_atomic_write_u32(&loader->shared->no_memory, 1);
+}
+
+/* Ends the job if a column is not held in this way. */
+static void
+tell_outgrown(Loader *loader)
+{
+	if (loader->writer.outgrown < 0)
+		return;
+	loader->over = true;
+	pg_atomic_write_u32(&loader->shared->outgrown, LOAD_OUTGROWN(loader->writer.outgrown, loader->writer.no_strings));
 }
 
 /* Takes the next word that has pages to read.  Returns false if there is none. */
@@ -137,7 +149,7 @@ is_current(Loader *loader)
 		ColumnDescription now;
 
 		if (column_describe(loader->rel, shared->columns[i].number, false, &now) != NULL ||
-			memcmp(&now, &shared->columns[i], sizeof(now)) != 0)
+			!column_same(&now, &shared->columns[i]))
 			return false;
 	}
 	return true;
@@ -149,27 +161,30 @@ read_some(Loader *loader)
 {
 	int64		begun = gsd_now_ms();
 	BlockNumber nblocks = RelationGetNumberOfBlocks(loader->rel);
-	Size		bytes;
-	char	   *buffer = store_buffer(loader->link, &bytes);
 
 	/* a table that was truncated is no longer what the keeper has seen */
 	if (!is_current(loader) || nblocks < loader->shared->first + loader->shared->nblocks ||
-		!segment_init(&loader->writer, loader->rel, loader->shared->columns, (int) loader->shared->ncolumns, buffer,
-					  bytes))
+		!segment_init(&loader->writer, loader->rel, loader->shared->columns, (int) loader->shared->ncolumns,
+					  loader->link, loader->shared->table, &loader->dictionaries))
 	{
 		loader->over = true;
 		return;
 	}
+	/* keeps strings out of line until they are read */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	loader->horizon = GetOldestNonRemovableTransactionId(loader->rel);
 	loader->strategy = GetAccessStrategy(BAS_BULKREAD);
 	while (!loader->over && next_word(loader))
 	{
 		CHECK_FOR_INTERRUPTS();
 		read_word(loader);
+		tell_outgrown(loader);
 		if (gsd_now_ms() - begun > TRANSACTION_MS)
 			break;
 	}
 	flush(loader);
+	tell_outgrown(loader);
+	PopActiveSnapshot();
 	if (loader->left == 0 && loader->word >= (loader->shared->nblocks + 63) / 64)
 		loader->over = true;
 	FreeAccessStrategy(loader->strategy);

@@ -25,7 +25,7 @@
 #include "column.h"
 
 #define PAGE_MAP_MAGIC 0x6d707067u	/* "gppm" */
-#define PAGE_MAP_FORMAT 2
+#define PAGE_MAP_FORMAT 3
 #define PAGE_MAP_MAX_COLUMNS MaxHeapAttributeNumber
 
 /* The relation that a map is of.  A relation that is rewritten has another one.  Compared bytewise. */
@@ -46,6 +46,17 @@ typedef enum PageMapState
 	PAGE_MAP_DROPPED			/* the table is no longer held; ask for a new map */
 } PageMapState;
 
+/* Why a column of strings is not held, or how wide its codes are to be at least, in bytes. */
+typedef enum ColumnLimit
+{
+	LIMIT_NONE,
+	LIMIT_16_BITS = 2,
+	LIMIT_32_BITS = 4,
+	/* it is not held: */
+	LIMIT_VALUES,				/* it has entries for more than half of the rows */
+	LIMIT_MEMORY				/* they are more than fit gpusort.columns_memory */
+} ColumnLimit;
+
 /* A page that is not all-visible, proved by its LSN and its xids (research: "Young pages", rule 4). */
 typedef struct YoungPage
 {
@@ -65,6 +76,7 @@ typedef struct PageMapHeader
 	BlockNumber capacity;		/* pages that the map has room for */
 	uint32		ncolumns;
 	ColumnDescription columns[PAGE_MAP_MAX_COLUMNS];
+	uint8		limits[PAGE_MAP_MAX_COLUMNS];	/* ColumnLimits, by attribute */
 
 	/* Changes from here on, under the sequence lock: odd while the keeper writes. */
 	pg_atomic_uint64 sequence;

@@ -8,6 +8,9 @@
 
 #include "access/tupdesc_details.h"
 #include "access/tupmacs.h"
+#include "catalog/pg_type_d.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 #include "src/base/alignment.h"
 #include "src/base/compat.h"
@@ -56,7 +59,9 @@ set_missing(RowColumn *column, Relation rel)
 	Datum		value = getmissingattr(RelationGetDescr(rel), column->description.number, &isnull);
 
 	column->missing_null = isnull;
-	column->missing_bad = !isnull && !column_encode(&column->description, value, column->missing);
+	column->missing_string = value;
+	column->missing_bad = !isnull && column->description.form != COLUMN_CODES &&
+		!column_encode(&column->description, value, column->missing);
 }
 
 void
@@ -64,6 +69,8 @@ row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *column
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 
+	memset(reader, 0, sizeof(*reader));
+	reader->detoasted = AllocSetContextCreate(CurrentMemoryContext, "gpusort detoasted string", ALLOCSET_SMALL_SIZES);
 	reader->ncolumns = ncolumns;
 	reader->columns = palloc0_array(RowColumn, ncolumns);
 	reader->nattributes = 0;
@@ -82,6 +89,7 @@ row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *column
 	for (int i = 0; i < ncolumns; i++)
 	{
 		reader->columns[i].description = columns[i];
+		reader->columns[i].base = getBaseType(columns[i].type);
 		reader->columns[i].width = gs_type_width((gs_type) columns[i].gs);
 		reader->attributes[columns[i].number - 1].column = (int16) i;
 		set_missing(&reader->columns[i], rel);
@@ -99,12 +107,71 @@ set_null(RowColumn *column, uint32 row)
 	column->nulls[row / 64] |= UINT64CONST(1) << (row % 64);
 }
 
+/* Writes the code of the string at p.  Returns false if it cannot be held. */
+static bool
+put_string(RowReader *reader, RowColumn *column, const char *p, uint32 row)
+{
+	MemoryContext old = MemoryContextSwitchTo(reader->detoasted);
+	uint32		code = GSD_NO_CODE;
+	const char *string;
+	uint32		bytes;
+
+	if (string_of_datum(column->base, column->description.typmod, p, &string, &bytes))
+		code = codes_of(column->codes, string, bytes);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(reader->detoasted);
+	if (column->width == 1)
+		((uint8 *) column->values)[row] = (uint8) code;
+	else if (column->width == 2)
+		((uint16 *) column->values)[row] = (uint16) code;
+	else
+		((uint32 *) column->values)[row] = code;
+	return code != GSD_NO_CODE;
+}
+
+/* Notes a string out of line. */
+static void
+put_off(RowReader *reader, const RowColumn *column, const char *p, uint32 row)
+{
+	RowLater   *later;
+
+	if (reader->nlater == reader->later_room)
+	{
+		reader->later_room = Max(2 * reader->later_room, 64);
+		reader->later = reader->later == NULL ? palloc_array(RowLater, reader->later_room) :
+			repalloc_array(reader->later, RowLater, reader->later_room);
+	}
+	later = &reader->later[reader->nlater++];
+	later->column = (uint32) (column - reader->columns);
+	later->row = row;
+	memcpy(later->pointer, p, VARSIZE_EXTERNAL(p));
+}
+
+bool
+row_settle(RowReader *reader)
+{
+	bool		held = true;
+
+	for (int i = 0; i < reader->nlater && held; i++)
+		held = put_string(reader, &reader->columns[reader->later[i].column], reader->later[i].pointer,
+						  reader->later[i].row);
+	reader->nlater = 0;
+	return held;
+}
+
 /* Writes the value at p.  Returns false if it cannot be held. */
 static inline bool
-put_value(RowColumn *column, const char *p, uint32 row)
+put_value(RowReader *reader, RowColumn *column, const char *p, uint32 row)
 {
 	char	   *out = column->values + column->width * row;
 
+	if (column->description.form == COLUMN_CODES)
+	{
+		if (!reader->locked || column->base == NAMEOID || !VARATT_IS_EXTERNAL(p))
+			return put_string(reader, column, p, row);
+		put_off(reader, column, p, row);
+		return true;
+	}
 	if (column->description.form != COLUMN_AS_IS)
 		return column_encode(&column->description, PointerGetDatum(p), out);
 	/* constant sizes become single instructions */
@@ -144,6 +211,11 @@ put_missing(RowReader *reader, int natts, uint32 row)
 			return false;
 		if (column->missing_null)
 			set_null(column, row);
+		else if (column->description.form == COLUMN_CODES)
+		{
+			if (!put_string(reader, column, DatumGetPointer(column->missing_string), row))
+				return false;
+		}
 		else
 			memcpy(column->values + column->width * row, column->missing, column->width);
 	}
@@ -189,7 +261,7 @@ walk(RowReader *reader, HeapTupleHeader tuple, int first, int natts, uint32 offs
 			continue;
 		}
 		offset = align_attribute(attribute, data, offset);
-		if (attribute->column >= 0 && !put_value(&reader->columns[attribute->column], data + offset, row))
+		if (attribute->column >= 0 && !put_value(reader, &reader->columns[attribute->column], data + offset, row))
 			return false;
 		offset += attribute_bytes(attribute, data + offset);
 	}
@@ -216,7 +288,7 @@ row_read(RowReader *reader, HeapTupleHeader tuple, uint32 row)
 	{
 		const RowFixed *fixed = &reader->fixed[i];
 
-		if (!put_value(&reader->columns[fixed->column], data + fixed->offset, row))
+		if (!put_value(reader, &reader->columns[fixed->column], data + fixed->offset, row))
 			return false;
 	}
 	/* known attributes end where the next begins, but for its alignment */
@@ -314,4 +386,5 @@ row_forget(RowReader *reader, uint32 first, uint32 end)
 			column->nulls[row / 64] &= ~(UINT64CONST(1) << (row % 64));
 		column->has_nulls = column->has_nulls && first > 0;
 	}
+	reader->nlater = 0;
 }

@@ -6,7 +6,7 @@
 
 #include "access/htup_details.h"
 
-#include "column.h"
+#include "codes.h"
 
 /* An attribute up to the last that is held. */
 typedef struct RowAttribute
@@ -36,7 +36,19 @@ typedef struct RowColumn
 	bool		missing_null;	/* what rows have that are older than the column */
 	bool		missing_bad;	/* it cannot be held */
 	char		missing[16];
+	/* Of strings: */
+	Oid			base;			/* type */
+	Datum		missing_string;
+	StringCodes *codes;			/* set by whoever reads rows */
 } RowColumn;
+
+/* A string out of line, which is fetched when its page is no longer locked. */
+typedef struct RowLater
+{
+	uint32		column;
+	uint32		row;
+	char		pointer[VARHDRSZ + sizeof(struct varatt_external)];
+} RowLater;
 
 typedef struct RowReader
 {
@@ -48,6 +60,11 @@ typedef struct RowReader
 	RowFixed   *fixed;
 	int			ncolumns;
 	RowColumn  *columns;
+	MemoryContext detoasted;	/* one string at a time */
+	bool		locked;			/* pages are: strings out of line are put off */
+	int			nlater;
+	int			later_room;
+	RowLater   *later;
 } RowReader;
 
 /* Prepares for a relation's tuples.  Of columns that are given twice, the last is read.  Allocates in this context. */
@@ -64,6 +81,9 @@ extern bool row_read(RowReader *reader, HeapTupleHeader tuple, uint32 row);
  * NULLs, is older than a column or has a value that cannot be held: they are then to be read one by one.
  */
 extern bool rows_read(RowReader *reader, const HeapTupleHeader *tuples, int count, uint32 first);
+
+/* Writes the strings that were put off.  Needs a snapshot.  Returns false if one cannot be held. */
+extern bool row_settle(RowReader *reader);
 
 /* Takes back rows from first on, of which some are NULL. */
 extern void row_forget(RowReader *reader, uint32 first, uint32 end);

@@ -7,12 +7,15 @@
 
 #include "access/heapam.h"
 #include "access/transam.h"
+#include "utils/memutils.h"
 
 #include "src/base/compat.h"
 #include "segment.h"
 
 /* Part of the buffer for pages and line bitmaps. */
 #define PAGES_SHARE 16
+/* Part for new strings, if there is a dictionary. */
+#define STRINGS_SHARE 4
 #define LINE_BYTES ((MaxHeapTuplesPerPage + 7) / 8)
 
 /* Lays out the columns of an empty segment. */
@@ -26,17 +29,67 @@ reset(SegmentWriter *writer)
 		writer->reader.columns[i].has_nulls = false;
 }
 
+/* Begins with the dictionaries as they are now.  Returns false if one cannot be read. */
+static bool
+begin_codes(SegmentWriter *writer)
+{
+	writer->begin_anew = false;
+	for (int i = 0; i < writer->reader.ncolumns; i++)
+	{
+		RowColumn  *column = &writer->reader.columns[i];
+		const gsd_dictionary *file;
+		EngineFailure why;
+
+		if (column->description.form != COLUMN_CODES)
+			continue;
+		file = dictionary_map(writer->maps, writer->link, writer->table, (uint32) i, &why);
+		if (file == NULL)
+			return false;
+		if (column->codes == NULL)
+			column->codes = palloc(sizeof(StringCodes));
+		else
+			MemoryContextDelete(column->codes->context);
+		codes_begin(column->codes, file, (gs_type) column->description.gs, writer->strings_room);
+	}
+	return true;
+}
+
+/* Divides the end of a buffer among the columns with dictionaries.  Returns the bytes that are left. */
+static Size
+reserve_strings(SegmentWriter *writer, Size bytes)
+{
+	Size		ndictionaries = 0;
+	Size		left = TYPEALIGN_DOWN(GS_ALIGN, bytes - bytes / STRINGS_SHARE);
+
+	for (int i = 0; i < writer->reader.ncolumns; i++)
+		ndictionaries += writer->reader.columns[i].description.form == COLUMN_CODES;
+	if (ndictionaries == 0)
+		return bytes;
+	writer->strings = writer->buffer + left;
+	writer->strings_room = (bytes - left) / ndictionaries;
+	return left;
+}
+
 bool
-segment_init(SegmentWriter *writer, Relation rel, const ColumnDescription *columns, int ncolumns, char *buffer,
-			 Size bytes)
+segment_init(SegmentWriter *writer, Relation rel, const ColumnDescription *columns, int ncolumns, ServiceLink *link,
+			 uint64 table, DictionaryMaps *maps)
 {
 	gs_column_spec *specs = palloc0_array(gs_column_spec, ncolumns);
+	char	   *buffer;
+	Size		bytes;
 
+	memset(writer, 0, sizeof(*writer));
 	for (int i = 0; i < ncolumns; i++)
 		specs[i].type = (gs_type) columns[i].gs;
 	row_reader_init(&writer->reader, rel, columns, ncolumns);
+	writer->reader.locked = true;
+	writer->link = link;
+	writer->table = table;
+	writer->maps = maps;
+	writer->outgrown = -1;
+	writer->buffer = buffer = store_buffer(link, &bytes);
+	bytes = reserve_strings(writer, bytes);
 	writer->header = palloc(gs_chunk_header_bytes((uint64) ncolumns));
-	writer->buffer = buffer;
 	writer->pages_room = TYPEALIGN_DOWN(GS_ALIGN, bytes / PAGES_SHARE);
 	writer->max_pages = (uint32) (writer->pages_room / sizeof(StorePage));
 	writer->pages = palloc_array(StorePage, writer->max_pages);
@@ -48,7 +101,7 @@ segment_init(SegmentWriter *writer, Relation rel, const ColumnDescription *colum
 		return false;
 	row_reader_fill(&writer->reader, writer->header, buffer);
 	reset(writer);
-	return true;
+	return begin_codes(writer);
 }
 
 /* Returns true if this page fits, whatever it has.  Pages of a segment ascend. */
@@ -118,6 +171,39 @@ put_lines(SegmentWriter *writer, StorePage *record, const uint8 *lines, OffsetNu
 	writer->bitmap_bytes += (last + 7) / 8;
 }
 
+/* Notes a column whose strings found no code.  Returns true if one found no room to be sent. */
+static bool
+strings_full(SegmentWriter *writer)
+{
+	bool		full = false;
+
+	for (int i = 0; i < writer->reader.ncolumns; i++)
+	{
+		const StringCodes *codes = writer->reader.columns[i].codes;
+
+		if (codes == NULL)
+			continue;
+		if (codes->too_wide)
+			writer->outgrown = i;
+		full = full || codes->full;
+	}
+	return full;
+}
+
+/*
+ * Takes back a page, some value of which was not taken.  It may be the next segment's, whose strings are others: those
+ * that were new are sent with this one.
+ */
+static PageOutcome
+give_up(SegmentWriter *writer, uint32 first, uint32 end)
+{
+	row_forget(&writer->reader, first, end);
+	if (!strings_full(writer))
+		return PAGE_BUSY;
+	writer->begin_anew = writer->npages == 0;
+	return writer->begin_anew ? PAGE_BUSY : PAGE_NO_ROOM;
+}
+
 /* Reads a page under its lock. */
 static PageOutcome
 take_page(SegmentWriter *writer, Relation rel, Buffer buffer, LoadedPage *loaded, TransactionId horizon)
@@ -149,10 +235,7 @@ take_page(SegmentWriter *writer, Relation rel, Buffer buffer, LoadedPage *loaded
 		if (fate == TUPLE_LEFT_OUT)
 			continue;
 		if (fate == TUPLE_IN_PROGRESS || !row_read(&writer->reader, tuple.t_data, row))
-		{
-			row_forget(&writer->reader, first, row + 1);
-			return PAGE_BUSY;
-		}
+			return give_up(writer, first, row + 1);
 		lines[(line - 1) / 8] |= (uint8) (1 << ((line - 1) % 8));
 		last = line;
 		row++;
@@ -160,10 +243,7 @@ take_page(SegmentWriter *writer, Relation rel, Buffer buffer, LoadedPage *loaded
 	loaded->lsn = BufferGetLSNAtomic(buffer);
 	/* what no window can prove needs an LSN that is valid */
 	if (!loaded->all_visible && XLogRecPtrIsInvalid(loaded->lsn))
-	{
-		row_forget(&writer->reader, first, row);
-		return PAGE_BUSY;
-	}
+		return give_up(writer, first, row);
 	record->block = loaded->block;
 	record->rows = (uint16) (row - first);
 	put_lines(writer, record, lines, last);
@@ -171,16 +251,33 @@ take_page(SegmentWriter *writer, Relation rel, Buffer buffer, LoadedPage *loaded
 	return PAGE_TAKEN;
 }
 
+/* Takes the strings of a page that are out of line, which is no longer locked.  The page is the last one. */
+static PageOutcome
+settle(SegmentWriter *writer, Size bitmap_bytes)
+{
+	const StorePage *record = &writer->pages[writer->npages];
+	uint32		rows = writer->header->rows;
+
+	if (row_settle(&writer->reader))
+		return PAGE_TAKEN;
+	writer->header->rows -= record->rows;
+	writer->bitmap_bytes = bitmap_bytes;
+	return give_up(writer, writer->header->rows, rows);
+}
+
 PageOutcome
 segment_add(SegmentWriter *writer, Relation rel, BlockNumber block, bool visible, TransactionId horizon,
 			BufferAccessStrategy strategy)
 {
 	LoadedPage *loaded = &writer->loaded[writer->npages];
+	Size		bitmap_bytes = writer->bitmap_bytes;
 	PageOutcome outcome;
 	Buffer		buffer;
 
 	if (!has_room(writer, block))
 		return PAGE_NO_ROOM;
+	if (writer->begin_anew && !begin_codes(writer))
+		return PAGE_BUSY;
 	memset(loaded, 0, sizeof(*loaded));
 	loaded->block = block;
 	loaded->all_visible = visible;
@@ -189,6 +286,8 @@ segment_add(SegmentWriter *writer, Relation rel, BlockNumber block, bool visible
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	outcome = take_page(writer, rel, buffer, loaded, horizon);
 	UnlockReleaseBuffer(buffer);
+	if (outcome == PAGE_TAKEN)
+		outcome = settle(writer, bitmap_bytes);
 	if (outcome == PAGE_TAKEN)
 		writer->npages++;
 	return outcome;
@@ -209,13 +308,42 @@ complete(SegmentWriter *writer)
 	return pages_at;
 }
 
-bool
-segment_store(SegmentWriter *writer, ServiceLink *link, uint64 table, uint32 *segment, uint32 *npages,
-			  EngineFailure *why)
+/* Writes the new strings of all columns.  Returns their bytes. */
+static uint32
+put_strings(SegmentWriter *writer)
 {
-	bool		stored = store_segment(link, table, complete(writer), writer->npages, segment, why);
+	char	   *to = writer->strings;
 
+	for (int i = 0; i < writer->reader.ncolumns; i++)
+		if (writer->reader.columns[i].codes != NULL)
+			to = codes_write(writer->reader.columns[i].codes, to);
+	return (uint32) (to - writer->strings);
+}
+
+bool
+segment_store(SegmentWriter *writer, uint32 *segment, uint32 *npages, EngineFailure *why)
+{
+	StoreSegment sent = {.table = writer->table, .pages_at = complete(writer), .npages = writer->npages};
+	bool		stored;
+
+	if (writer->strings != NULL)
+	{
+		sent.strings_at = (uint64) (writer->strings - writer->buffer);
+		sent.strings_bytes = put_strings(writer);
+	}
+	stored = store_segment(writer->link, &sent, segment, why);
 	*npages = writer->npages;
 	reset(writer);
+	if (!stored && *segment > 0)
+	{
+		writer->outgrown = (int) *segment - 1;
+		writer->no_strings = *why == ENGINE_NO_MEMORY;
+		*why = ENGINE_OK;
+	}
+	if (stored && !begin_codes(writer))
+	{
+		*why = ENGINE_NO_FILE;
+		stored = false;
+	}
 	return stored;
 }

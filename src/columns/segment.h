@@ -42,24 +42,35 @@ typedef struct SegmentWriter
 	uint32		max_pages;
 	uint8	   *bitmaps;
 	Size		bitmap_bytes;
+	/* Where it goes, and strings as codes: */
+	ServiceLink *link;
+	uint64		table;
+	DictionaryMaps *maps;
+	char	   *strings;		/* in the buffer */
+	Size		strings_room;	/* of each column with a dictionary */
+	bool		begin_anew;		/* with no new strings, before the next page */
+	int			outgrown;		/* a column for whose codes its width is too small; -1: none */
+	bool		no_strings;		/* its dictionary has no memory */
 } SegmentWriter;
 
 /*
- * Prepares for a relation.  Allocates in the current context.  Returns false if a page's rows could be more than fit
- * the buffer.
+ * Prepares for a relation, which is a table of the service.  Allocates in the current context.  Returns false if a
+ * page's rows could be more than fit the buffer, or a dictionary cannot be read.
  */
 extern bool segment_init(SegmentWriter *writer, Relation rel, const ColumnDescription *columns, int ncolumns,
-						 char *buffer, Size bytes);
+						 ServiceLink *link, uint64 table, DictionaryMaps *maps);
 
 /*
- * Adds a page's rows.  visible: a copy of the map had its bit.  horizon was taken before, for this relation, in this
+ * Adds a page's rows, with strings out of line by the snapshot at hand.  visible: a copy of the map had its bit.  horizon was taken before, for this relation, in this
  * process.
  */
 extern PageOutcome segment_add(SegmentWriter *writer, Relation rel, BlockNumber block, bool visible,
 							   TransactionId horizon, BufferAccessStrategy strategy);
 
-/* Sends the segment to the service and begins the next.  loaded remains valid until the next page. */
-extern bool segment_store(SegmentWriter *writer, ServiceLink *link, uint64 table, uint32 *segment, uint32 *npages,
-						  EngineFailure *why);
+/*
+ * Sends the segment to the service and begins the next.  loaded remains valid until the next page.  False: outgrown and
+ * no_strings say whether that is a column's fault.
+ */
+extern bool segment_store(SegmentWriter *writer, uint32 *segment, uint32 *npages, EngineFailure *why);
 
 #endif

@@ -98,7 +98,7 @@ store_park(ServiceLink *link)
 }
 
 bool
-store_table(ServiceLink *link, uint64 table, Oid relation, uint32 ncolumns, const gs_type *types, uint64 expected,
+store_table(ServiceLink *link, uint64 table, Oid relation, uint32 ncolumns, const uint8 *types, uint64 expected,
 			int map_fd, EngineFailure *why)
 {
 	gsd_message message;
@@ -110,7 +110,7 @@ store_table(ServiceLink *link, uint64 table, Oid relation, uint32 ncolumns, cons
 	message.table.ncolumns = ncolumns;
 	strlcpy(message.table.folder, DatabasePath, sizeof(message.table.folder));
 	for (uint32 c = 0; c < ncolumns; c++)
-		message.table.types[c] = (uint8) types[c];
+		message.table.types[c] = types[c];
 	return send_question(link, &message.head, map_fd, why) && await_done(link, &message, why);
 }
 
@@ -149,19 +149,23 @@ store_buffer(ServiceLink *link, Size *bytes)
 }
 
 bool
-store_segment(ServiceLink *link, uint64 table, uint64 pages_at, uint32 npages, uint32 *segment, EngineFailure *why)
+store_segment(ServiceLink *link, const StoreSegment *segment, uint32 *number, EngineFailure *why)
 {
 	gsd_store	question;
 	gsd_message answer;
 
+	*number = 0;
 	gsd_head(&question.head, GSD_STORE, sizeof(question));
-	question.table = table;
-	question.pages_at = pages_at;
-	question.npages = npages;
-	if (!send_question(link, &question.head, -1, why) || !await_done(link, &answer, why))
+	question.table = segment->table;
+	question.pages_at = segment->pages_at;
+	question.npages = segment->npages;
+	question.strings_at = segment->strings_at;
+	question.strings_bytes = segment->strings_bytes;
+	if (!send_question(link, &question.head, -1, why))
 		return false;
-	*segment = (uint32) answer.done.number;
-	return true;
+	if (await_done(link, &answer, why) || *why == ENGINE_NO_MEMORY || *why == ENGINE_TOO_BIG)
+		*number = (uint32) answer.done.number;
+	return *why == ENGINE_OK;
 }
 
 bool
@@ -225,6 +229,24 @@ store_map(ServiceLink *link, Oid relation, uint64 *table, EngineFailure *why)
 		*why = ENGINE_NO_FILE;
 	if (*why == ENGINE_OK)
 		*table = answer.map_of.table;
+	return fd;
+}
+
+int
+store_dictionary(ServiceLink *link, uint64 table, uint32 column, EngineFailure *why)
+{
+	gsd_dictionary_of question;
+	gsd_message answer;
+	int			fd = -1;
+
+	gsd_head(&question.head, GSD_DICTIONARY, sizeof(question));
+	question.table = table;
+	question.column = column;
+	if (!send_question(link, &question.head, -1, why))
+		return -1;
+	*why = link_receive_file(link, &answer, &fd);
+	if (is_answer(link, &answer, GSD_MAP_OF, why) && fd < 0)
+		*why = ENGINE_NO_FILE;
 	return fd;
 }
 

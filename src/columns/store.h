@@ -17,6 +17,7 @@
 
 #include "kernels/gs_steps.h"
 #include "src/engine/link.h"
+#include "src/service/dictionary.h"
 
 /* A page of a segment: rows lie in the order of pages, and in the order of line pointers within a page. */
 typedef struct gsd_page StorePage;
@@ -27,6 +28,9 @@ typedef struct gsd_place StorePlace;
 
 /* A row of an answer that was added to the question: this, and how many were added before. */
 #define STORE_ADDED_ROW GSD_ADDED_ROW
+
+/* With the type of a column that has a dictionary. */
+#define STORE_CODES GSD_TYPE_CODES
 
 /* The sum over rows of gpusort_columns_check: see there. */
 typedef struct gsd_checked StoreChecked;
@@ -49,9 +53,10 @@ extern bool store_usable(const ServiceLink *link);
 
 /*
  * Makes a table, or takes over one that has this number, whose unpublished segments are freed.  expected: bytes of all
- * its values, which decide whether it lies on a device.  map_fd remains the caller's.
+ * its values, which decide whether it lies on a device; types: gs_types, with STORE_CODES if there is a dictionary.
+ * map_fd remains the caller's.
  */
-extern bool store_table(ServiceLink *link, uint64 table, Oid relation, uint32 ncolumns, const gs_type *types,
+extern bool store_table(ServiceLink *link, uint64 table, Oid relation, uint32 ncolumns, const uint8 *types,
 						uint64 expected, int map_fd, EngineFailure *why);
 extern bool store_drop(ServiceLink *link, uint64 table, EngineFailure *why);
 
@@ -63,12 +68,23 @@ extern bool store_keep(ServiceLink *link, const uint64 *tables, uint32 n, Engine
 
 /*
  * A segment is built in store_buffer(): a gs_chunk at its start, StorePages at pages_at (8-byte aligned), then the line
- * bitmaps of those pages that have gaps.  *segment becomes its number.  GS_NOMEM (no memory within the caps) is
- * ENGINE_NO_MEMORY.
+ * bitmaps of those pages that have gaps; at strings_at, for each column with a dictionary, a gsd_strings.
+ */
+typedef struct StoreSegment
+{
+	uint64		table;
+	uint64		pages_at;
+	uint64		strings_at;
+	uint32		strings_bytes;
+	uint32		npages;
+} StoreSegment;
+
+/*
+ * *number becomes the segment's.  GS_NOMEM (no memory within the caps) is ENGINE_NO_MEMORY; that and ENGINE_TOO_BIG,
+ * with a number, are about the dictionary of the column before it, whose strings or codes are too many.
  */
 extern char *store_buffer(ServiceLink *link, Size *bytes);
-extern bool store_segment(ServiceLink *link, uint64 table, uint64 pages_at, uint32 npages, uint32 *segment,
-						  EngineFailure *why);
+extern bool store_segment(ServiceLink *link, const StoreSegment *segment, uint32 *number, EngineFailure *why);
 
 /* Publishes version, the successor of the current one, which differs from it in n pages. */
 extern bool store_publish(ServiceLink *link, uint64 table, uint64 version, const StorePlace *places, uint32 n,
@@ -79,6 +95,9 @@ extern bool store_wanted(ServiceLink *link, uint64 table, BlockNumber nblocks, u
 
 /* Returns a descriptor of the map of a table of this database, or -1 (ENGINE_OK: the service does not hold it). */
 extern int	store_map(ServiceLink *link, Oid relation, uint64 *table, EngineFailure *why);
+
+/* Returns a read-only descriptor of the file of a column's dictionary, or -1. */
+extern int	store_dictionary(ServiceLink *link, uint64 table, uint32 column, EngineFailure *why);
 extern bool store_info(ServiceLink *link, Oid relation, StoreInfo *info, EngineFailure *why);
 
 /* Counts a query that did not use a table's columns, with the reason. */

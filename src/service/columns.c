@@ -85,6 +85,7 @@ gsd_columns_expected(const connection *c, const gsd_message *m)
 		case GSD_MAP:
 		case GSD_INFO:
 		case GSD_NOTE:
+		case GSD_DICTIONARY:
 			return gsd_database(c) != 0;
 		case GSD_CHECK:
 			return gsd_database(c) != 0 && mask_inside(c, &m->check);
@@ -126,20 +127,43 @@ on_keep(connection *c, const gsd_keep *m)
 }
 
 /*
+ * Makes a segment, after its new strings have got their codes.  *column: the one after the one whose strings or codes
+ * are too many; 0: it was none.
+ */
+static gs_status
+store_segment(const connection *c, table *t, const gsd_store *m, new_codes *added, segment **made, uint32_t *column,
+			  const char **why)
+{
+	char *slot = c->ring + m->slot * c->layout.slot_bytes;
+	gs_status status = gsd_strings_add(t, slot, c->layout.slot_bytes, m, added, column);
+
+	*why = status == GS_INVALID ? "the strings break the rules" : "a dictionary is too large";
+	*column += status == GS_NOMEM || status == GS_TOO_BIG;
+	if (status != GS_OK)
+		return status;
+	*column = 0;
+	return gsd_segment_make(t, slot, c->layout.slot_bytes, m, added, made, why);
+}
+
+/*
  * GSD_STORE.
  */
 static void
 on_store(connection *c, table *t, const gsd_store *m)
 {
-	char *slot = c->ring + m->slot * c->layout.slot_bytes;
-	const char *why;
+	const char *why = gs_status_text(GS_NOMEM);
+	new_codes *added = calloc(t->ncolumns, sizeof(*added));
 	segment *s;
-	gs_status status;
-	uint32_t number = 0;
+	gs_status status = GS_NOMEM;
+	uint32_t number = 0, column = 0;
 
-	gsd_set_busy(c, true);
-	status = gsd_segment_make(t, slot, c->layout.slot_bytes, m, &s, &why);
-	gsd_set_busy(c, false);
+	if (added != NULL)
+	{
+		gsd_set_busy(c, true);
+		status = store_segment(c, t, m, added, &s, &column, &why);
+		gsd_set_busy(c, false);
+		gsd_strings_free(t, added);
+	}
 	if (status == GS_OK)
 	{
 		pthread_mutex_lock(&t->mutex);
@@ -153,7 +177,7 @@ on_store(connection *c, table *t, const gsd_store *m)
 			why = gs_status_text(status);
 		}
 	}
-	reply_done(c, status, number, why);
+	reply_done(c, status, status == GS_OK ? number : column, why);
 }
 
 /*
@@ -324,6 +348,28 @@ on_map(connection *c, uint64_t relation)
 }
 
 /*
+ * GSD_DICTIONARY.
+ */
+static void
+on_dictionary(connection *c, const gsd_dictionary_of *of)
+{
+	table *t = gsd_table_find(gsd_database(c), of->table);
+	gsd_map_of m;
+	int fd = -1;
+
+	gsd_head(&m.head, GSD_MAP_OF, sizeof(m));
+	if (t != NULL)
+	{
+		fd = gsd_dictionary_file(t, of->column);
+		m.table = fd >= 0 ? t->number : 0;
+		gsd_table_leave(t);
+	}
+	gsd_reply_file(c, &m.head, fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+/*
  * GSD_INFO.
  */
 static void
@@ -339,7 +385,7 @@ on_info(connection *c, uint64_t relation)
 		m.table = t->number;
 		m.version = t->current != NULL ? t->current->number : 0;
 		m.rows = t->current != NULL ? t->current->rows : 0;
-		m.bytes = t->segment_bytes + t->directory_bytes;
+		m.bytes = t->segment_bytes + t->directory_bytes + gsd_dictionaries_bytes(t);
 		m.segments = t->nsegments;
 		m.queries = t->queries;
 		m.refused = t->refused;
@@ -401,6 +447,9 @@ gsd_columns_handle(connection *c, const gsd_message *m, int fd)
 			break;
 		case GSD_INFO:
 			on_info(c, m->number.number);
+			break;
+		case GSD_DICTIONARY:
+			on_dictionary(c, &m->dictionary_of);
 			break;
 		case GSD_NOTE:
 			on_note(c, &m->note);

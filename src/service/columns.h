@@ -8,6 +8,7 @@
 #define GPUSORT_COLUMNS_H
 
 #include "client.h"
+#include "dictionary.h"
 #include "kernels/common/types.h"
 #include "kernels/gs_groups.h"
 
@@ -36,6 +37,9 @@ place *gsd_place_scratch(place *p);
  */
 bool gsd_work_take(uint64_t bytes);
 void gsd_work_give(uint64_t bytes);
+/* Counts bytes that the caller allocates as columns in host memory.  Returns false without room. */
+bool gsd_host_take(uint64_t bytes);
+void gsd_host_give(uint64_t bytes);
 /* Memory of engines for questions with groups, in the connection's own thread or another of the pool. */
 gs_host gsd_scratch_host(connection *c, bool own);
 /* Memory of a place, counted, and cleared when it is freed, as another database may have it next. */
@@ -83,9 +87,19 @@ typedef struct segment
 
 struct table;
 
-/* Reads a segment from a slot, whose owner may be writing to it.  *why is the text of a status but GS_OK. */
-gs_status gsd_segment_make(const struct table *t, char *slot, uint64_t slot_bytes, const gsd_store *m, segment **made,
-						   const char **why);
+/* The codes of new strings, by their place among them; a segment's values from first on are such places. */
+typedef struct new_codes
+{
+	uint32_t first, count;
+	uint32_t *codes;
+} new_codes;
+
+/*
+ * Reads a segment from a slot, whose owner may be writing to it; added: by column.  *why is the text of a status but
+ * GS_OK.
+ */
+gs_status gsd_segment_make(const struct table *t, char *slot, uint64_t slot_bytes, const gsd_store *m,
+						   const new_codes *added, segment **made, const char **why);
 /* Makes a segment without pages in a place, of a chunk of some columns. */
 gs_status gsd_segment_of_chunk(place *p, const uint8_t *types, uint32_t ncolumns, const char *slot, uint64_t slot_bytes,
 							   segment **made);
@@ -157,6 +171,32 @@ gsd_version_page(const version *v, uint64_t block)
 	return l < v->nleaves && v->leaves[l] != NULL ? &v->leaves[l]->pages[block % LEAF_PAGES] : NULL;
 }
 
+/* ---------------------------------------------------------------- columns_dictionary.c: dictionaries */
+
+/* A file, and a descriptor that cannot write it. */
+typedef struct dictionary
+{
+	gsd_dictionary *file; /* NULL: the column has no dictionary */
+	uint64_t bytes;
+	int fd;
+} dictionary;
+
+/* Makes the dictionaries of columns whose types say so.  After any status gsd_dictionaries_free may follow. */
+gs_status gsd_dictionaries_make(struct table *t, const uint8_t *types);
+void gsd_dictionaries_free(struct table *t);
+uint64_t gsd_dictionaries_bytes(struct table *t);
+/* Returns a new descriptor of a column's file, or -1. */
+int gsd_dictionary_file(struct table *t, uint32_t column);
+/*
+ * Adds the new strings of a segment to the columns' dictionaries, and says which codes they have.  GS_NOMEM, GS_TOO_BIG:
+ * a column's strings, or their codes, are more than it can have.
+ */
+gs_status gsd_strings_add(struct table *t, const char *slot, uint64_t slot_bytes, const gsd_store *m, new_codes *added,
+						  uint32_t *column);
+void gsd_strings_free(const struct table *t, new_codes *added);
+/* Replaces places among new strings by their codes. */
+void gsd_strings_settle(const new_codes *added, gs_type type, void *values, uint64_t rows);
+
 /* ---------------------------------------------------------------- columns_table.c: tables */
 
 typedef struct table
@@ -170,6 +210,9 @@ typedef struct table
 	uint32_t ncolumns;
 	uint8_t *types;
 	char folder[GSD_PATH_BYTES]; /* of its database */
+
+	pthread_mutex_t strings; /* protects the dictionaries, by column */
+	dictionary *dictionaries;
 
 	pthread_mutex_t mutex; /* protects what follows */
 	int map;			   /* descriptor of its page map */

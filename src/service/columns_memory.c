@@ -216,6 +216,18 @@ gsd_work_give(uint64_t bytes)
 	pthread_mutex_unlock(&mutex);
 }
 
+bool
+gsd_host_take(uint64_t bytes)
+{
+	return take(&host, bytes);
+}
+
+void
+gsd_host_give(uint64_t bytes)
+{
+	give(&host, bytes);
+}
+
 /*
  * Allocates scratch, as gs_host.
  */

@@ -166,6 +166,7 @@ typedef struct layout
 	const uint8_t *types;
 	uint32_t ncolumns;
 	gs_chunk_column columns[GSD_TABLE_COLUMNS]; /* a checked copy */
+	const new_codes *added; /* by column; NULL: values stay what they are */
 } layout;
 
 /*
@@ -215,6 +216,8 @@ copy_arrays(const layout *l, segment *s, const char *slot, char *to)
 
 		s->columns[c].values = s->data + at;
 		memcpy(to + at, slot + l->columns[c].values, bytes);
+		if (l->added != NULL)
+			gsd_strings_settle(&l->added[c], (gs_type) l->types[c], to + at, s->rows);
 		at += aligned(bytes);
 		if (nulls > 0)
 		{
@@ -271,9 +274,9 @@ read_arrays(layout *l, segment *s, const gs_view *view, const char *slot)
  * Reads the chunk of a segment that has its pages.
  */
 static gs_status
-read_chunk(const table *t, segment *s, const char *slot, uint64_t slot_bytes)
+read_chunk(const table *t, segment *s, const char *slot, uint64_t slot_bytes, const new_codes *added)
 {
-	layout l = {.place = t->place, .types = t->types, .ncolumns = t->ncolumns};
+	layout l = {.place = t->place, .types = t->types, .ncolumns = t->ncolumns, .added = added};
 	gs_view view;
 
 	GS_TRY(gs_view_open(&view, (const gs_chunk *) slot, slot_bytes, t->ncolumns));
@@ -303,13 +306,14 @@ gsd_segment_of_chunk(place *p, const uint8_t *types, uint32_t ncolumns, const ch
 }
 
 gs_status
-gsd_segment_make(const table *t, char *slot, uint64_t slot_bytes, const gsd_store *m, segment **made, const char **why)
+gsd_segment_make(const table *t, char *slot, uint64_t slot_bytes, const gsd_store *m, const new_codes *added,
+				 segment **made, const char **why)
 {
 	segment *s = NULL;
 	gs_status status = read_layout(t, slot, slot_bytes, m, &s);
 
 	if (status == GS_OK)
-		status = read_chunk(t, s, slot, slot_bytes);
+		status = read_chunk(t, s, slot, slot_bytes, added);
 	*why = status == GS_INVALID ? "the segment breaks the rules" : gs_status_text(status);
 	if (status == GS_NOMEM)
 		*why = t->place->dev != NULL ? "gpusort.columns_device_memory is used up" : "gpusort.columns_memory is used up";

@@ -159,6 +159,8 @@ free_table(table *t)
 	if (t->map >= 0)
 		close(t->map);
 	pthread_mutex_destroy(&t->mutex);
+	pthread_mutex_destroy(&t->strings);
+	gsd_dictionaries_free(t);
 	free(t->wanted);
 	free(t->buckets);
 	free(t->types);
@@ -236,7 +238,8 @@ new_table(uint32_t database, const gsd_table *m, int map)
 		free(types);
 		return NULL;
 	}
-	memcpy(types, m->types, m->ncolumns);
+	for (uint32_t c = 0; c < m->ncolumns; c++)
+		types[c] = m->types[c] & (uint8_t) ~GSD_TYPE_CODES;
 	t->database = database;
 	t->relation = m->relation;
 	t->number = m->table;
@@ -246,7 +249,24 @@ new_table(uint32_t database, const gsd_table *m, int map)
 	t->map = map;
 	t->place = gsd_place_choose(m->expected);
 	pthread_mutex_init(&t->mutex, NULL);
-	return t;
+	pthread_mutex_init(&t->strings, NULL);
+	if (gsd_dictionaries_make(t, m->types) == GS_OK)
+		return t;
+	t->map = -1;
+	free_table(t);
+	return NULL;
+}
+
+/*
+ * Returns true if a table's columns have these types and dictionaries.
+ */
+static bool
+has_types(const table *t, const uint8_t *types)
+{
+	for (uint32_t c = 0; c < t->ncolumns; c++)
+		if (types[c] != (t->types[c] | (t->dictionaries[c].file != NULL ? GSD_TYPE_CODES : 0)))
+			return false;
+	return true;
 }
 
 /*
@@ -258,7 +278,7 @@ take_over(table *t, const gsd_table *m, int map, const char **why)
 	segment *dead;
 
 	*why = "the table has other columns";
-	if (t->relation != m->relation || t->ncolumns != m->ncolumns || memcmp(t->types, m->types, m->ncolumns) != 0)
+	if (t->relation != m->relation || t->ncolumns != m->ncolumns || !has_types(t, m->types))
 		return GS_INVALID;
 	pthread_mutex_lock(&t->mutex);
 	close(t->map);

@@ -65,6 +65,16 @@ devices_valid(const gsd_devices *devices, size_t bytes)
 	return true;
 }
 
+/* Returns true if a column's type has a fixed width, and codes are unsigned integers of up to 32 bits. */
+static bool
+type_valid(uint8_t type)
+{
+	if (type & GSD_TYPE_CODES)
+		return type == (GSD_TYPE_CODES | GS_U8) || type == (GSD_TYPE_CODES | GS_U16) ||
+			   type == (GSD_TYPE_CODES | GS_U32);
+	return type < GS_BYTES;
+}
+
 /* Checks a table: its columns have a fixed width, and its folder lies in the data directory. */
 static bool
 table_valid(const gsd_table *table, size_t bytes)
@@ -76,7 +86,7 @@ table_valid(const gsd_table *table, size_t bytes)
 		!gsd_path_inside(table->folder, strlen(table->folder)))
 		return false;
 	for (uint32_t c = 0; c < table->ncolumns; c++)
-		if (table->types[c] >= GS_BYTES)
+		if (!type_valid(table->types[c]))
 			return false;
 	return true;
 }
@@ -118,7 +128,7 @@ columns_message_valid(const gsd_message *m, size_t bytes)
 			return bytes == sizeof(gsd_keep) && m->keep.slot < GSD_MAX_SLOTS;
 		case GSD_STORE:
 			return bytes == sizeof(gsd_store) && m->store.table != 0 && m->store.slot < GSD_MAX_SLOTS &&
-				   m->store.npages > 0 && m->store.pages_at % 8 == 0;
+				   m->store.npages > 0 && m->store.pages_at % 8 == 0 && m->store.zero == 0;
 		case GSD_PUBLISH:
 			return bytes == sizeof(gsd_publish) && m->publish.table != 0 && m->publish.slot < GSD_MAX_SLOTS &&
 				   m->publish.last <= 1 && m->publish.zero == 0;
@@ -126,6 +136,8 @@ columns_message_valid(const gsd_message *m, size_t bytes)
 			return bytes == sizeof(gsd_wanted) && m->wanted.table != 0 && m->wanted.first % 64 == 0;
 		case GSD_NOTE:
 			return bytes == sizeof(gsd_note) && text_valid(m->note.reason, GSD_TEXT_BYTES);
+		case GSD_DICTIONARY:
+			return bytes == sizeof(gsd_dictionary_of) && m->dictionary_of.zero == 0;
 		case GSD_CHECK:
 			return check_valid(&m->check, bytes);
 		case GSD_ASK:

@@ -10,7 +10,7 @@
 #include "kernels/gs.h"
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 8
+#define GSD_VERSION 9
 
 /* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
@@ -59,6 +59,7 @@ typedef enum gsd_type
 	GSD_INFO,	  /* gsd_number: a relation; GSD_TABLE_INFO */
 	GSD_NOTE,	  /* gsd_note: a query did not use a table; no answer */
 	GSD_CHECK,	  /* gsd_check: GSD_CHECKED; GSD_BUSY before it; GSD_END cancels */
+	GSD_DICTIONARY, /* gsd_dictionary_of: GSD_MAP_OF with the descriptor of its file */
 	GSD_ASK,	  /* gsd_ask: begins a question; GSD_ADD and GSD_FINISH follow; GSD_END cancels */
 
 	/* service to client */
@@ -242,6 +243,9 @@ typedef struct gsd_devices
 #define GSD_TABLE_COLUMNS 1600
 #define GSD_MAX_THREADS 1024
 
+/* A column's values are codes of a dictionary (dictionary.h), of GS_U8, GS_U16 or GS_U32. */
+#define GSD_TYPE_CODES 0x80
+
 /* Limits of resident columns, in bytes, and threads of the pool.  They reach a running service. */
 typedef struct gsd_settings
 {
@@ -264,8 +268,17 @@ typedef struct gsd_table
 	uint32_t relation;
 	uint32_t ncolumns;
 	char folder[GSD_PATH_BYTES]; /* of the database, in the data directory */
-	uint8_t types[];			 /* gs_type, fixed-width */
+	uint8_t types[];			 /* gs_type, fixed-width, maybe with GSD_TYPE_CODES */
 } gsd_table;
+
+/* A dictionary of a table. */
+typedef struct gsd_dictionary_of
+{
+	gsd_header head;
+	uint64_t table;
+	uint32_t column;
+	uint32_t zero;
+} gsd_dictionary_of;
 
 typedef struct gsd_number
 {
@@ -283,15 +296,21 @@ typedef struct gsd_keep
 
 /*
  * A segment in a slot: a gs_chunk of the table's columns at its start; at pages_at npages gsd_page; after them, for
- * each page with lines > 0, a bitmap of (lines + 7) / 8 bytes whose set bits are the line pointers of its rows.
+ * each page with lines > 0, a bitmap of (lines + 7) / 8 bytes whose set bits are the line pointers of its rows.  At
+ * strings_at, for each column of codes, its new strings (gsd_strings).
+ *
+ * GSD_DONE: GS_TOO_BIG and GS_NOMEM with a number are about the dictionary of the column before that number.
  */
 typedef struct gsd_store
 {
 	gsd_header head;
 	uint64_t table;
 	uint64_t pages_at;
+	uint64_t strings_at;
 	uint32_t npages;
 	uint32_t slot;
+	uint32_t strings_bytes;
+	uint32_t zero;
 } gsd_store;
 
 /* Pages of a segment, ascending by block.  The sum of their rows is the chunk's. */
@@ -500,6 +519,7 @@ typedef union gsd_message
 	gsd_settings settings;
 	gsd_table table;
 	gsd_number number;
+	gsd_dictionary_of dictionary_of;
 	gsd_keep keep;
 	gsd_store store;
 	gsd_publish publish;

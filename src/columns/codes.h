@@ -1,0 +1,75 @@
+/*
+ * codes.h: strings as codes of a column's dictionary, which the service writes and this process maps read-only.
+ *
+ * Codes keep their meaning for good.  Strings that the dictionary lacks get temporary codes above a limit, which last as
+ * long as the StringCodes: those of a segment until it is stored, those of a question until it is answered.
+ */
+#ifndef GPUSORT_COLUMNS_CODES_H
+#define GPUSORT_COLUMNS_CODES_H
+
+#include "page_map.h"
+#include "store.h"
+
+/* The mapped dictionaries of a table in the service. */
+typedef struct DictionaryMaps
+{
+	uint64		table;			/* its number; 0: none is mapped */
+	const gsd_dictionary *files[PAGE_MAP_MAX_COLUMNS];
+} DictionaryMaps;
+
+/*
+ * Maps a column's dictionary, again if there is a larger copy.  maps has memory that lasts.  NULL: the service does not
+ * give it.
+ */
+extern const gsd_dictionary *dictionary_map(DictionaryMaps *maps, ServiceLink *link, uint64 table, uint32 column,
+											EngineFailure *why);
+extern void dictionary_unmap(DictionaryMaps *maps);
+
+/* A string without a code of the dictionary. */
+typedef struct NewString
+{
+	const char *p;
+	uint32		bytes;
+} NewString;
+
+typedef struct StringCodes
+{
+	const gsd_dictionary *file;
+	uint32		limit;			/* codes from here on are temporary, each a place in this list: */
+	uint32		count;
+	uint32		room;
+	NewString  *strings;
+	uint32	   *index;			/* places + 1 by hash, or 0 */
+	uint32		most;			/* codes that the column's width holds */
+	bool		too_wide;		/* a string found none, */
+	bool		full;			/* or no room in what is sent */
+	Size		bytes;			/* of the list, as it is sent, */
+	Size		most_bytes;		/* which may be this many */
+	MemoryContext context;		/* of the list */
+} StringCodes;
+
+/* Begins with the entries that a dictionary has now.  Allocates in the current context. */
+extern void codes_begin(StringCodes *codes, const gsd_dictionary *file, gs_type type, Size most_bytes);
+
+/* Returns a string's code, or GSD_NO_CODE: there is no room for another. */
+extern uint32 codes_of(StringCodes *codes, const char *p, uint32 bytes);
+
+/* Returns the code of a string that has one, or GSD_NO_CODE. */
+extern uint32 codes_find(const StringCodes *codes, const char *p, uint32 bytes);
+
+/* Returns the string of a code, or NULL: there is no such code. */
+extern const char *codes_string(const StringCodes *codes, uint64 code, uint32 *bytes);
+
+/* Writes the list of new strings (gsd_strings).  Returns where it ends. */
+extern char *codes_write(const StringCodes *codes, char *to);
+
+/*
+ * Returns the bytes by which a datum is held, which may be a detoasted copy in the current context: of char(n) without
+ * its blanks; a typmod of -1 is that of a value that such strings are compared with.  Returns false if it cannot be held.
+ */
+extern bool string_of_datum(Oid base, int32 typmod, const char *datum, const char **p, uint32 *bytes);
+
+/* Returns a datum of the type, in the current context. */
+extern Datum datum_of_string(Oid base, int32 typmod, const char *p, uint32 bytes);
+
+#endif

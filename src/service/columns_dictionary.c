@@ -1,0 +1,295 @@
+/*
+ * columns_dictionary.c: the dictionaries of a table's columns, each in a file that sessions map read-only.
+ *
+ * Strings are only appended.  A file that has no room is replaced by a larger copy with the same codes; whoever still
+ * maps the old one finds it retired.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "columns.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LEAST_ROOM 1024u
+#define LEAST_STRINGS ((uint64_t) 32 << 10)
+
+/*
+ * Unmaps a file.
+ */
+static void
+close_file(dictionary *d)
+{
+	if (d->file == NULL)
+		return;
+	(void) munmap(d->file, d->bytes);
+	close(d->fd);
+	gsd_host_give(d->bytes);
+	d->file = NULL;
+}
+
+/*
+ * Returns a read-only descriptor of a file that cannot shrink, and closes the one that can write; -1: none can be had.
+ */
+static int
+read_only(int fd)
+{
+	char path[32];
+	int copy;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	copy = fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) == 0 ?
+			   open(path, O_RDONLY | O_CLOEXEC) : -1;
+	close(fd);
+	return copy;
+}
+
+/*
+ * Makes an empty file with this room.
+ */
+static gs_status
+make_file(uint32_t room, uint64_t strings, dictionary *made)
+{
+	gsd_dictionary head = {.magic = GSD_DICTIONARY_MAGIC, .room = room, .slots = 2 * room, .strings_room = strings};
+	int fd;
+
+	made->bytes = gsd_dictionary_bytes(&head);
+	if (!gsd_host_take(made->bytes))
+		return GS_NOMEM;
+	made->file = MAP_FAILED;
+	fd = memfd_create("gpusort dictionary", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd >= 0 && ftruncate(fd, (off_t) made->bytes) == 0)
+		made->file = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	made->fd = made->file != MAP_FAILED ? read_only(fd) : -1;
+	if (made->fd >= 0)
+	{
+		*made->file = head;
+		return GS_OK;
+	}
+	if (made->file != MAP_FAILED)
+		(void) munmap(made->file, made->bytes);
+	else if (fd >= 0)
+		close(fd);
+	made->file = NULL;
+	gsd_host_give(made->bytes);
+	return GS_NOMEM;
+}
+
+/*
+ * Puts a code into the index.
+ */
+static void
+put_index(gsd_dictionary *d, uint32_t code, const char *p, uint32_t bytes)
+{
+	uint32_t *index = gsd_dictionary_index(d);
+	uint32_t at = (uint32_t) gsd_string_hash(p, bytes) & (d->slots - 1);
+
+	while (index[at] != 0)
+		at = (at + 1) & (d->slots - 1);
+	__atomic_store_n(&index[at], code + 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * Replaces a file by one with room for a string more.
+ */
+static gs_status
+grow(dictionary *d, uint32_t bytes)
+{
+	gsd_dictionary *old = d->file;
+	uint64_t used = gsd_dictionary_used(old, old->count), strings = old->strings_room;
+	dictionary larger;
+
+	if (old->room >= UINT32_MAX / 8)
+		return GS_NOMEM;
+	while (strings < used + bytes)
+		strings *= 2;
+	GS_TRY(make_file(old->count == old->room ? 2 * old->room : old->room, strings, &larger));
+	memcpy(gsd_dictionary_ends(larger.file), gsd_dictionary_ends(old), old->count * sizeof(uint64_t));
+	memcpy(gsd_dictionary_strings(larger.file), gsd_dictionary_strings(old), used);
+	for (uint32_t code = 0; code < old->count; code++)
+	{
+		uint32_t n;
+		const char *p = gsd_dictionary_string(larger.file, code, &n);
+
+		put_index(larger.file, code, p, n);
+	}
+	larger.file->count = old->count;
+	__atomic_store_n(&old->retired, 1, __ATOMIC_RELEASE);
+	close_file(d);
+	*d = larger;
+	return GS_OK;
+}
+
+/*
+ * Returns a string's code, a new one if necessary.
+ */
+static gs_status
+add_string(dictionary *d, const char *p, uint32_t bytes, uint32_t *code)
+{
+	gsd_dictionary *file = d->file;
+	uint64_t used;
+
+	*code = gsd_dictionary_find(file, p, bytes);
+	if (*code != GSD_NO_CODE)
+		return GS_OK;
+	used = gsd_dictionary_used(file, file->count);
+	if (file->count == file->room || used + bytes > file->strings_room)
+	{
+		GS_TRY(grow(d, bytes));
+		file = d->file;
+	}
+	*code = file->count;
+	memcpy(gsd_dictionary_strings(file) + used, p, bytes);
+	gsd_dictionary_ends(file)[*code] = used + bytes;
+	put_index(file, *code, p, bytes);
+	__atomic_store_n(&file->count, *code + 1, __ATOMIC_RELEASE);
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- of a table */
+
+gs_status
+gsd_dictionaries_make(table *t, const uint8_t *types)
+{
+	t->dictionaries = calloc(t->ncolumns, sizeof(*t->dictionaries));
+	if (t->dictionaries == NULL)
+		return GS_NOMEM;
+	for (uint32_t c = 0; c < t->ncolumns; c++)
+		if (types[c] & GSD_TYPE_CODES)
+			GS_TRY(make_file(LEAST_ROOM, LEAST_STRINGS, &t->dictionaries[c]));
+	return GS_OK;
+}
+
+void
+gsd_dictionaries_free(table *t)
+{
+	for (uint32_t c = 0; t->dictionaries != NULL && c < t->ncolumns; c++)
+		close_file(&t->dictionaries[c]);
+	free(t->dictionaries);
+}
+
+uint64_t
+gsd_dictionaries_bytes(table *t)
+{
+	uint64_t bytes = 0;
+
+	pthread_mutex_lock(&t->strings);
+	for (uint32_t c = 0; c < t->ncolumns; c++)
+		bytes += t->dictionaries[c].file != NULL ? t->dictionaries[c].bytes : 0;
+	pthread_mutex_unlock(&t->strings);
+	return bytes;
+}
+
+int
+gsd_dictionary_file(table *t, uint32_t column)
+{
+	int fd = -1;
+
+	pthread_mutex_lock(&t->strings);
+	if (column < t->ncolumns && t->dictionaries[column].file != NULL)
+		fd = fcntl(t->dictionaries[column].fd, F_DUPFD_CLOEXEC, 0);
+	pthread_mutex_unlock(&t->strings);
+	return fd;
+}
+
+/* ---------------------------------------------------------------- strings of a segment */
+
+/*
+ * Adds the strings of a column, which lie in a private copy from *p to end, to its dictionary.
+ */
+static gs_status
+add_column(dictionary *d, gs_type type, const char **p, const char *end, new_codes *added)
+{
+	const uint64_t most = (uint64_t) 1 << 8 * gs_type_width(type);
+	gsd_strings head;
+	uint32_t bytes;
+
+	if ((size_t) (end - *p) < sizeof(head))
+		return GS_INVALID;
+	memcpy(&head, *p, sizeof(head));
+	*p += sizeof(head);
+	if (head.count > (size_t) (end - *p) / sizeof(bytes))
+		return GS_INVALID;
+	added->first = head.first;
+	added->count = head.count;
+	added->codes = malloc(head.count * sizeof(uint32_t) + 1);
+	if (added->codes == NULL)
+		return GS_NOMEM;
+	for (uint32_t i = 0; i < head.count; i++)
+	{
+		if ((size_t) (end - *p) < sizeof(bytes))
+			return GS_INVALID;
+		memcpy(&bytes, *p, sizeof(bytes));
+		*p += sizeof(bytes);
+		if (bytes > GSD_DICTIONARY_MOST_BYTES || bytes > (size_t) (end - *p))
+			return GS_INVALID;
+		GS_TRY(add_string(d, *p, bytes, &added->codes[i]));
+		if (added->codes[i] >= most)
+			return GS_TOO_BIG;
+		*p += bytes;
+	}
+	return GS_OK;
+}
+
+gs_status
+gsd_strings_add(table *t, const char *slot, uint64_t slot_bytes, const gsd_store *m, new_codes *added, uint32_t *column)
+{
+	gs_status status = GS_OK;
+	const char *p;
+	char *copy;
+
+	*column = 0;
+	if (m->strings_at > slot_bytes || m->strings_bytes > slot_bytes - m->strings_at)
+		return GS_INVALID;
+	copy = malloc(m->strings_bytes + 1u);
+	if (copy == NULL)
+		return GS_NOMEM;
+	p = memcpy(copy, slot + m->strings_at, m->strings_bytes);
+	pthread_mutex_lock(&t->strings);
+	for (uint32_t c = 0; c < t->ncolumns && status == GS_OK; c++)
+	{
+		if (t->dictionaries[c].file == NULL)
+			continue;
+		status = add_column(&t->dictionaries[c], (gs_type) t->types[c], &p, copy + m->strings_bytes, &added[c]);
+		*column = c;
+	}
+	pthread_mutex_unlock(&t->strings);
+	free(copy);
+	return status;
+}
+
+void
+gsd_strings_free(const table *t, new_codes *added)
+{
+	for (uint32_t c = 0; c < t->ncolumns; c++)
+		free(added[c].codes);
+	free(added);
+}
+
+/*
+ * Returns the code of a value that may be a place among new strings.
+ */
+static inline uint32_t
+settled(const new_codes *added, uint32_t value)
+{
+	return value < added->first ? value : value - added->first < added->count ? added->codes[value - added->first] : 0;
+}
+
+void
+gsd_strings_settle(const new_codes *added, gs_type type, void *values, uint64_t rows)
+{
+	if (added->count == 0)
+		return;
+	for (uint64_t row = 0; row < rows; row++)
+		if (type == GS_U8)
+			((uint8_t *) values)[row] = (uint8_t) settled(added, ((uint8_t *) values)[row]);
+		else if (type == GS_U16)
+			((uint16_t *) values)[row] = (uint16_t) settled(added, ((uint16_t *) values)[row]);
+		else
+			((uint32_t *) values)[row] = settled(added, ((uint32_t *) values)[row]);
+}
