@@ -145,6 +145,8 @@ codes_of(StringCodes *codes, const char *p, uint32 bytes)
 		return code;
 	if (codes->limit + codes->count >= codes->most)
 		codes->too_wide = true;
+	if (codes->most_bytes != CODES_UNSENT && bytes > GSD_DICTIONARY_MOST_BYTES)
+		return GSD_NO_CODE;
 	codes->full = codes->full || codes->bytes + sizeof(bytes) + bytes > codes->most_bytes;
 	if (codes->too_wide || codes->full)
 		return GSD_NO_CODE;
@@ -213,7 +215,7 @@ string_of_datum(Oid base, int32 typmod, const char *datum, const char **p, uint3
 	value = pg_detoast_datum_packed((struct varlena *) datum);
 	*p = VARDATA_ANY(value);
 	*bytes = (uint32) VARSIZE_ANY_EXHDR(value);
-	return *bytes <= GSD_DICTIONARY_MOST_BYTES && (base != BPCHAROID || trim(typmod, *p, bytes));
+	return base != BPCHAROID || trim(typmod, *p, bytes);
 }
 
 /* Returns a char(n) with its blanks. */

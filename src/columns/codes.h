@@ -48,6 +48,9 @@ typedef struct StringCodes
 	MemoryContext context;		/* of the list */
 } StringCodes;
 
+/* most_bytes of codes whose new strings are not sent. */
+#define CODES_UNSENT SIZE_MAX
+
 /* Begins with the entries that a dictionary has now.  Allocates in the current context. */
 extern void codes_begin(StringCodes *codes, const gsd_dictionary *file, gs_type type, Size most_bytes);
 

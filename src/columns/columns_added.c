@@ -109,6 +109,8 @@ added_rows_send(AddedRows *added, Relation rel, const ColumnDescription *columns
 	BlockNumber pages;
 
 	row_reader_init(&added->reader, rel, columns, added->query->ncolumns);
+	for (int i = 0; i < added->query->ncolumns; i++)
+		added->reader.columns[i].codes = added->query->codes[i];
 	pages = heap_unproved_rows(rel, added->snapshot, proof, map, take_rows, added);
 	if (added->why == NULL && added->chunk != NULL)
 		(void) close_chunk(added);

@@ -295,6 +295,16 @@ prove(const Asking *asking, const char **why)
 	return true;
 }
 
+/* Begins the codes of strings, and makes the steps, whose constants they are. */
+static const char *
+begin_strings(const Asking *asking)
+{
+	ColumnsQuestion *question = asking->question;
+	const char *why = leaves_begin_codes(&asking->leaves, asking->link, question->query);
+
+	return why != NULL ? why : columns_steps(question->query, &question->values, &question->steps);
+}
+
 /* Proves leaves and asks about them, again if the service moves on. */
 static const char *
 answer_leaves(Asking *asking, Leaf *first, int count)
@@ -309,7 +319,9 @@ answer_leaves(Asking *asking, Leaf *first, int count)
 
 		if (!prove(asking, &why))
 			return why;
-		why = ask(asking, &stale);
+		why = leaves_have_strings(asking->question->query) ? begin_strings(asking) : NULL;
+		if (why == NULL)
+			why = ask(asking, &stale);
 		if (!stale)
 			return why;
 	}
@@ -340,11 +352,12 @@ answer_over(Asking *asking)
 	ColumnsQuestion *question = asking->question;
 	Leaves	   *leaves = &asking->leaves;
 	const char *why = leaves_find_held(leaves, asking->link, question->query);
+	bool		strings = leaves_have_strings(question->query);
 
-	if (why == NULL)
+	if (why == NULL && !strings)
 		why = columns_steps(question->query, &question->values, &question->steps);
 	question->rows = question->groups = 0;
-	if (why == NULL && !gs_steps_reduces(question->steps.steps))
+	if (why == NULL && (strings || !gs_steps_reduces(question->steps.steps)))
 		why = answer_leaves(asking, leaves->list, leaves->count);
 	else
 		for (int i = 0; i < leaves->count && why == NULL; i++)

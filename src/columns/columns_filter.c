@@ -39,6 +39,7 @@ typedef struct FilterBuilder
 {
 	const ColumnDescription *subjects;
 	int			nsubjects;
+	StringCodes *const *codes;
 	const QueryValues *values;
 	Range	   *ranges;			/* by subject */
 	bool		never;			/* no row passes */
@@ -137,6 +138,32 @@ convert(const ColumnDescription *column, Oid type, Datum value, Decimal *decimal
 			*decimal = exactly(DatumGetObjectId(value));
 			return NULL;
 	}
+}
+
+/*
+ * Converts a string to its code, a temporary one that rows may share which are added to the question.  Without room for
+ * one no row can have it.
+ */
+static const char *
+convert_string(StringCodes *codes, Oid type, Datum value, Decimal *decimal)
+{
+	const char *p;
+	uint32		bytes;
+	uint32		code;
+
+	(void) string_of_datum(type, -1, DatumGetPointer(value), &p, &bytes);
+	code = codes_of(codes, p, bytes);
+	*decimal = (Decimal) {.floor = code, .exact = code != GSD_NO_CODE};
+	return NULL;
+}
+
+/* Converts a value to the held form of a subject. */
+static const char *
+convert_for(const FilterBuilder *builder, int subject, Oid type, Datum value, Decimal *decimal)
+{
+	if (builder->codes != NULL && builder->codes[subject] != NULL)
+		return convert_string(builder->codes[subject], type, value, decimal);
+	return convert(&builder->subjects[subject], type, value, decimal);
 }
 
 /* Returns an integer as a constant. */
@@ -281,7 +308,6 @@ append_list(FilterBuilder *builder, int column, int count, gs_constant *constant
 static const char *
 add_list(FilterBuilder *builder, const QueryTerm *term)
 {
-	const ColumnDescription *column = &builder->subjects[term->column];
 	bool		floats = term->type == FLOAT4OID || term->type == FLOAT8OID;
 	gs_constant *constants;
 	Datum	   *elements;
@@ -308,7 +334,7 @@ add_list(FilterBuilder *builder, const QueryTerm *term)
 			constants[count++] = float_constant(term->type, elements[i]);
 			continue;
 		}
-		why = convert(column, term->type, elements[i], &decimal);
+		why = convert_for(builder, term->column, term->type, elements[i], &decimal);
 		if (why != NULL)
 			return why;
 		if (decimal.exact && decimal.beyond == 0)
@@ -335,7 +361,7 @@ add_comparison(FilterBuilder *builder, const QueryTerm *term)
 		append_term(builder, term->column, term->test, 1, &constant);
 		return NULL;
 	}
-	why = convert(&builder->subjects[term->column], term->type, value, &decimal);
+	why = convert_for(builder, term->column, term->type, value, &decimal);
 	if (why == NULL)
 		compare(builder, term->column, term->test, decimal);
 	return why;
@@ -381,10 +407,10 @@ append_ranges(FilterBuilder *builder)
 }
 
 const char *
-columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int nsubjects, const QueryValues *values,
-			   Filter *filter)
+columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int nsubjects, StringCodes *const *codes,
+			   const QueryValues *values, Filter *filter)
 {
-	FilterBuilder builder = {subjects, nsubjects, values, palloc0_array(Range, nsubjects + 1), false, filter};
+	FilterBuilder builder = {subjects, nsubjects, codes, values, palloc0_array(Range, nsubjects + 1), false, filter};
 
 	filter->nterms = 0;
 	filter->terms = palloc_array(FilterTerm, terms->count + nsubjects + 1);

@@ -57,7 +57,8 @@ describe_columns(const Leaves *leaves, const ColumnsQuery *query, Leaf *leaf)
 		AttrNumber	number = number_in(leaves, leaf, query->columns[i].number);
 
 		if (column_describe(leaf->rel, number, false, &leaf->columns[i]) != NULL ||
-			leaf->columns[i].type != query->columns[i].type || leaf->columns[i].gs != query->columns[i].gs ||
+			leaf->columns[i].type != query->columns[i].type || leaf->columns[i].form != query->columns[i].form ||
+			(leaf->columns[i].form != COLUMN_CODES && leaf->columns[i].gs != query->columns[i].gs) ||
 			column_scale(&leaf->columns[i]) != column_scale(&query->columns[i]))
 			return "a partition's column is another one";
 	}
@@ -80,6 +81,60 @@ find_columns(const ColumnsQuery *query, Leaf *leaf)
 	}
 }
 
+/* Returns what it costs to count a column's rows; partitions have no codes in common. */
+static uint64
+counting_cost(const ColumnDescription *column)
+{
+	return gs_type_width((gs_type) column->gs) + (column->form == COLUMN_CODES ? 100 : 0);
+}
+
+bool
+leaves_have_strings(const ColumnsQuery *query)
+{
+	for (int i = 0; i < query->ncolumns; i++)
+		if (query->columns[i].form == COLUMN_CODES)
+			return true;
+	return false;
+}
+
+/* Takes the widths of codes from the only leaf that is held, for all of them. */
+static void
+take_widths(const Leaves *leaves, const Leaf *held, ColumnsQuery *query)
+{
+	for (int i = 0; i < query->ncolumns; i++)
+	{
+		if (query->columns[i].form != COLUMN_CODES)
+			continue;
+		query->columns[i].gs = held->held->map.header->columns[held->indexes[i]].gs;
+		for (int l = 0; l < leaves->count; l++)
+			leaves->list[l].columns[i].gs = query->columns[i].gs;
+	}
+}
+
+const char *
+leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
+{
+	const Leaf *held = leaves->list;
+	const char *why = NULL;
+
+	while (held->held == NULL)
+		held++;
+	for (int i = 0; i < query->ncolumns && why == NULL; i++)
+	{
+		const gsd_dictionary *file;
+
+		query->codes[i] = NULL;
+		if (query->columns[i].form != COLUMN_CODES)
+			continue;
+		file = held_dictionary(link, held->held, (int) held->indexes[i], &why);
+		if (file == NULL)
+			break;
+		query->codes[i] = palloc(sizeof(StringCodes));
+		codes_begin(query->codes[i], file, (gs_type) query->columns[i].gs, CODES_UNSENT);
+	}
+	return why;
+}
+
 /*
  * Chooses a column for a query that needs none, since the service counts rows of columns: the narrowest one that the
  * leaf's table holds.
@@ -92,7 +147,7 @@ choose_column(const Leaves *leaves, const Leaf *leaf, ColumnsQuery *query)
 
 	for (uint32 i = 0; i < header->ncolumns; i++)
 		if (held_column(leaf->held, leaf->rel, header->columns[i].number) >= 0 &&
-			(best == NULL || gs_type_width((gs_type) header->columns[i].gs) < gs_type_width((gs_type) best->gs)))
+			(best == NULL || counting_cost(&header->columns[i]) < counting_cost(best)))
 			best = &header->columns[i];
 	if (best == NULL)
 		return;
@@ -108,6 +163,7 @@ const char *
 leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 {
 	const char *why = NULL;
+	const Leaf *held = NULL;
 	int			nheld = 0;
 
 	for (int i = 0; i < leaves->count; i++)
@@ -132,6 +188,11 @@ leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 			return why;
 		find_columns(query, leaf);
 		nheld += leaf->held != NULL;
+		held = leaf->held != NULL ? leaf : held;
 	}
+	if (nheld > 1 && leaves_have_strings(query))
+		return "partitions have strings in different dictionaries";
+	if (nheld == 1)
+		take_widths(leaves, held, query);
 	return nheld > 0 ? NULL : leaves->list[0].why;
 }

@@ -41,4 +41,13 @@ extern void leaves_close(const Leaves *leaves);
  */
 extern const char *leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query);
 
+/* Returns true if a query is about strings. */
+extern bool leaves_have_strings(const ColumnsQuery *query);
+
+/*
+ * Begins the codes of the query's strings, after the leaves are proved: what is not in the dictionary then is not in any
+ * page of theirs.  Returns NULL, or why a dictionary cannot be read.
+ */
+extern const char *leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query);
+
 #endif

@@ -339,7 +339,7 @@ is_ordered(const ColumnsQuery *query, int column)
 {
 	Oid			type = terms_column_type(query, column);
 
-	return type != UUIDOID && !type_is_enum(type);
+	return type != UUIDOID && !terms_is_string(type) && !type_is_enum(type);
 }
 
 /* Returns an argument without a cast to float8: casts of ranks are what ranks of casts are. */
@@ -393,6 +393,8 @@ add_over_all(ColumnsQuery *query, QueryKind kind, QueryRequest *request, QueryAn
 	if (kind != QUERY_DISTINCT && (!is_ordered(query, column) || terms_column_type(query, column) !=
 								   getBaseType(exprType((Node *) argument))))
 		return "an aggregate's argument is not a column that is held in its order";
+	if (query->columns[column].form == COLUMN_CODES && !terms_is_bytewise(exprCollation((Node *) argument)))
+		return "strings of other bytes may be equal";
 	return add_request(query, request, &answer->request);
 }
 
@@ -423,8 +425,12 @@ add_keys(ColumnsQuery *query, List *keys)
 		return "it has too many keys";
 	foreach(lc, keys)
 	{
-		const char *why = terms_column(query, lfirst_node(Var, lc), &query->keys[query->nkeys]);
+		const Var  *key = lfirst_node(Var, lc);
+		const char *why = terms_column(query, key, &query->keys[query->nkeys]);
 
+		if (why == NULL && query->columns[query->keys[query->nkeys]].form == COLUMN_CODES &&
+			!terms_is_bytewise(key->varcollid))
+			why = "strings of other bytes may be equal";
 		if (why != NULL)
 			return why;
 		if (terms_column_type(query, query->keys[query->nkeys++]) == UUIDOID)

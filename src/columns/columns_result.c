@@ -303,6 +303,19 @@ put_answer(const GroupAnswers *group, const QueryAnswer *question, Datum *value,
 	return answer.type == FLOAT8OID ? put_float_sum(&answer, value) : put_sum(&answer, value);
 }
 
+/* Writes the string of a code. */
+static const char *
+put_string(const ColumnDescription *column, const StringCodes *codes, const gs_reduced *reduced, Datum *value)
+{
+	uint32		bytes;
+	const char *string = reduced->value[1] == 0 ? codes_string(codes, reduced->value[0], &bytes) : NULL;
+
+	if (string == NULL)
+		return wrong;
+	*value = datum_of_string(getBaseType(column->type), column->typmod, string, bytes);
+	return NULL;
+}
+
 /* Writes the value of a key. */
 static const char *
 put_key(const ColumnsQuery *query, int key, const gs_reduced *reduced, Datum *value, bool *isnull)
@@ -311,7 +324,10 @@ put_key(const ColumnsQuery *query, int key, const gs_reduced *reduced, Datum *va
 	Answer		answer = {reduced, NULL, getBaseType(column->type), column_scale(column)};
 
 	*isnull = reduced->count == 0;
-	return *isnull ? NULL : put_value(&answer, value);
+	if (*isnull)
+		return NULL;
+	return column->form == COLUMN_CODES ? put_string(column, query->codes[query->keys[key]], reduced, value) :
+		put_value(&answer, value);
 }
 
 /* Returns true if the answers agree with the number of rows. */

@@ -319,7 +319,8 @@ put_aggregate_terms(Translation *translation, const QueryRequest *request, gs_ag
 
 	if (request->terms.count == 0)
 		return NULL;
-	why = columns_filter(&request->terms, query->columns, query->ncolumns, translation->values, &filter);
+	why = columns_filter(&request->terms, query->columns, query->ncolumns, query->codes, translation->values,
+						 &filter);
 	if (why != NULL)
 		return why;
 	aggregate->nterms = (uint32) filter.nterms;
@@ -470,7 +471,7 @@ put_having(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *va
 			subjects[i] = query->columns[query->keys[i]];
 		else
 			describe_request(&query->requests[i - query->nkeys], steps->scales[i - query->nkeys], &subjects[i]);
-	why = columns_filter(&query->having, subjects, count, values, &filter);
+	why = columns_filter(&query->having, subjects, count, NULL, values, &filter);
 	if (why != NULL)
 		return why;
 	for (int i = 0; i < filter.nterms; i++)
@@ -565,7 +566,7 @@ static const char *
 put_steps(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps)
 {
 	Filter		filter;
-	const char *why = columns_filter(&query->where, query->columns, query->ncolumns, values, &filter);
+	const char *why = columns_filter(&query->where, query->columns, query->ncolumns, query->codes, values, &filter);
 
 	if (why != NULL)
 		return why;

@@ -40,11 +40,11 @@ typedef struct ColumnsSteps
 } ColumnsSteps;
 
 /*
- * Makes a filter of tests of subjects, which have these types (columns_filter.c).  Returns NULL, or why a constant
- * cannot be converted.
+ * Makes a filter of tests of subjects, which have these types (columns_filter.c).  codes: of the subjects that are
+ * strings; NULL: none is.  Returns NULL, or why a constant cannot be converted.
  */
 extern const char *columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int nsubjects,
-								  const QueryValues *values, Filter *filter);
+								  StringCodes *const *codes, const QueryValues *values, Filter *filter);
 
 /* Makes the list.  Returns NULL, or why it cannot be made. */
 extern const char *columns_steps(const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps);

@@ -33,19 +33,39 @@ is_widening(Oid function)
 	return false;
 }
 
+/* Returns true for a cast from a domain to its base type, or from varchar to text. */
+static bool
+is_relabelled(const RelabelType *cast)
+{
+	Oid			base = getBaseType(exprType((const Node *) cast->arg));
+
+	return base == cast->resulttype || (base == VARCHAROID && cast->resulttype == TEXTOID);
+}
+
 Expr *
 terms_without_casts(Expr *expr)
 {
 	for (;;)
 	{
-		if (IsA(expr, RelabelType) &&
-			getBaseType(exprType((Node *) ((RelabelType *) expr)->arg)) == ((RelabelType *) expr)->resulttype)
+		if (IsA(expr, RelabelType) && is_relabelled((RelabelType *) expr))
 			expr = ((RelabelType *) expr)->arg;
 		else if (IsA(expr, FuncExpr) && is_widening(((FuncExpr *) expr)->funcid))
 			expr = linitial(((FuncExpr *) expr)->args);
 		else
 			return expr;
 	}
+}
+
+bool
+terms_is_string(Oid type)
+{
+	return type == TEXTOID || type == VARCHAROID || type == BPCHAROID || type == NAMEOID;
+}
+
+bool
+terms_is_bytewise(Oid collation)
+{
+	return OidIsValid(collation) && get_collation_isdeterministic(collation);
 }
 
 bool
@@ -141,7 +161,7 @@ is_comparable(Oid column, Oid value, bool equality)
 			return value == column;
 		default:
 			/* uuids and enums are held in another order than theirs */
-			return equality && value == column;
+			return equality && value == column && !terms_is_string(column);
 	}
 }
 
@@ -235,9 +255,25 @@ find_tested(const Terms *into, Expr *expr, int *index, Oid *type)
 	return why;
 }
 
-/* Adds a comparison of a column with a value, or an array of them.  Returns NULL, or why it cannot be done. */
+/* Returns NULL, or why strings of a type, which are compared as another, are not compared with a value by their codes. */
 static const char *
-add_comparison(const Terms *into, Oid op, Expr *left, Expr *right, bool array)
+string_refused(Oid type, Oid compared, const QueryTerm *term, Oid collation)
+{
+	if (term->type != (type == BPCHAROID ? BPCHAROID : TEXTOID) && !(type == NAMEOID && term->type == NAMEOID))
+		return "a condition compares types that are not compared exactly";
+	if (compared != (type == VARCHAROID ? TEXTOID : type))
+		return "a condition compares types that are not compared exactly";
+	if (term->test != GS_TEST_EQ && term->test != GS_TEST_NE)
+		return "a condition is about the order of strings";
+	return terms_is_bytewise(collation) ? NULL : "strings of other bytes may be equal";
+}
+
+/*
+ * Adds a comparison of a column with a value, or an array of them, by a collation.  Returns NULL, or why it cannot be
+ * done.
+ */
+static const char *
+add_comparison(const Terms *into, Oid op, Oid collation, Expr *left, Expr *right, bool array)
 {
 	const char *other = "a condition is not a comparison of a column with a value";
 	QueryTerm	term = {0};
@@ -252,11 +288,13 @@ add_comparison(const Terms *into, Oid op, Expr *left, Expr *right, bool array)
 	if (!test_of(op, compared, &term.test) || (array && term.test != GS_TEST_EQ))
 		return other;
 	why = find_tested(into, tested, &term.column, &type);
+	if (why == NULL && terms_is_string(type) && !into->having)
+		why = string_refused(type, compared, &term, collation);
+	else if (why == NULL && (!is_comparable(type, term.type, term.test == GS_TEST_EQ || term.test == GS_TEST_NE) ||
+							 (compared != type && !is_comparable(compared, term.type, false))))
+		why = "a condition compares types that are not compared exactly";
 	if (why != NULL)
 		return why;
-	if (!is_comparable(type, term.type, term.test == GS_TEST_EQ || term.test == GS_TEST_NE) ||
-		(compared != type && !is_comparable(compared, term.type, false)))
-		return "a condition compares types that are not compared exactly";
 	if (array)
 		term.test = GS_TEST_IN;
 	term.value = terms_value(into->query, right);
@@ -309,11 +347,11 @@ add_operator(const Terms *into, const OpExpr *op)
 	if (right == NULL)
 		return "a condition is not a comparison of a column with a value";
 	if (IsA(terms_without_casts(left), Var) || IsA(terms_without_casts(left), Aggref))
-		return add_comparison(into, op->opno, left, right, false);
+		return add_comparison(into, op->opno, op->inputcollid, left, right, false);
 	commuted = get_commutator(op->opno);
 	if (!OidIsValid(commuted))
 		return "a condition is not a comparison of a column with a value";
-	return add_comparison(into, commuted, right, left, false);
+	return add_comparison(into, commuted, op->inputcollid, right, left, false);
 }
 
 static const char *add_conditions(const Terms *into, List *conditions);
@@ -332,7 +370,7 @@ add_condition(const Terms *into, Expr *condition)
 
 				if (!op->useOr)
 					return "a condition has NOT IN or ALL";
-				return add_comparison(into, op->opno, linitial(op->args), lsecond(op->args), true);
+				return add_comparison(into, op->opno, op->inputcollid, linitial(op->args), lsecond(op->args), true);
 			}
 		case T_NullTest:
 			if (((NullTest *) condition)->argisrow)

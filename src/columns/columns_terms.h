@@ -7,8 +7,14 @@
 
 #include "query_members.h"
 
-/* Removes casts that keep every value: widening ones, and a domain's to its base type. */
+/* Removes casts that keep every value: widening ones, a domain's to its base type, and varchar's to text. */
 extern Expr *terms_without_casts(Expr *expr);
+
+/* Returns true for types of strings, which are held as codes. */
+extern bool terms_is_string(Oid type);
+
+/* Returns true if strings that are equal by a collation have equal bytes. */
+extern bool terms_is_bytewise(Oid collation);
 
 /* Returns true for integers and numerics, which can be added and multiplied. */
 extern bool terms_is_number(Oid type);

@@ -7,7 +7,7 @@
 #include "nodes/primnodes.h"
 
 #include "kernels/gs_steps.h"
-#include "column.h"
+#include "codes.h"
 
 /*
  * A test of a column; of HAVING, of a key, or, behind the keys, of a request.  Tests of GS_TEST_IN are against an
@@ -83,6 +83,7 @@ typedef struct ColumnsQuery
 {
 	int			ncolumns;
 	ColumnDescription columns[GS_STEPS_MAX_COLUMNS];	/* by type alone, and their numbers */
+	StringCodes *codes[GS_STEPS_MAX_COLUMNS];	/* of a question that is open, by column; NULL: not of strings */
 	List	   *values;			/* expressions without columns, evaluated for each scan */
 	QueryTerms	where;
 	int			nkeys;
