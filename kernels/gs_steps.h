@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define GS_STEPS_MAGIC 0x70737367u /* "gssp" */
-#define GS_STEPS_MAX_BYTES 65536u
+#define GS_STEPS_MAX_BYTES 262144u
 #define GS_STEPS_MAX_COLUMNS 64u /* those of WINDOW steps included */
 #define GS_STEPS_MAX_STEPS 24u
 #define GS_STEPS_MAX_AGGREGATES 64u
@@ -83,6 +83,7 @@ typedef enum gs_test
 	GS_TEST_GE,
 	GS_TEST_BETWEEN,  /* two constants, inclusive */
 	GS_TEST_IN,		  /* constants, ascending */
+	GS_TEST_IN_BITS,  /* an integer n whose bit is set: bit n % 64 of half n / 64 of the constants */
 	GS_TEST_IS_NULL,  /* none */
 	GS_TEST_NOT_NULL, /* none */
 	GS_TEST_NEVER,	  /* none: no row passes */

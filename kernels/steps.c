@@ -25,6 +25,7 @@ constants_counted(uint32_t test, uint32_t n)
 	switch (test)
 	{
 		case GS_TEST_IN:
+		case GS_TEST_IN_BITS:
 			return n > 0;
 		case GS_TEST_BETWEEN:
 			return n == 2;
@@ -90,6 +91,8 @@ term_valid(const body *b, const subject *of, const gs_term *term)
 	constants = gs_steps_at(of->steps, term->constants);
 	number = of->members ? gs_member_number(of->steps, term->column)
 						 : gs_number_of((gs_type) of->steps->types[term->column]);
+	if (term->test == GS_TEST_IN_BITS)
+		return number != GS_NUMBER_F64;
 	return constants_valid(constants, term->nconstants, number == GS_NUMBER_F64, term->test == GS_TEST_IN);
 }
 

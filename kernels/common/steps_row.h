@@ -157,6 +157,13 @@ gs_in_constants(const gs_constant *constants, uint32_t n, gs_wide code, bool rea
 	return low < n && gs_scalar_code(gs_constant_scalar(&constants[low], real), real) == code;
 }
 
+/* Returns true if an integer's bit is set in the constants of IN_BITS. */
+GS_BOTH bool
+gs_in_bits(const gs_constant *constants, uint32_t n, gs_wide x)
+{
+	return x >= 0 && x < (gs_wide) n * 128 && (constants[x / 128].half[x / 64 % 2] >> (x % 64) & 1);
+}
+
 /* Returns true if the code of a value that is not NULL passes a term with constants. */
 GS_BOTH bool
 gs_code_passes(const gs_steps *steps, const gs_term *term, gs_wide x, bool real)
@@ -166,6 +173,8 @@ gs_code_passes(const gs_steps *steps, const gs_term *term, gs_wide x, bool real)
 
 	if (term->test == GS_TEST_IN)
 		return gs_in_constants(constants, term->nconstants, x, real);
+	if (term->test == GS_TEST_IN_BITS)
+		return gs_in_bits(constants, term->nconstants, x);
 	c = gs_scalar_code(gs_constant_scalar(&constants[0], real), real);
 	switch (term->test)
 	{

@@ -33,6 +33,7 @@ typedef struct gs_term_plan
 	enum
 	{
 		GS_TERM_RANGES, /* the value lies in one of the ranges, or in none (outside) */
+		GS_TERM_BITS,	/* an unsigned integer whose bit is set */
 		GS_TERM_ROWS,	/* row by row */
 		GS_TERM_COLUMNS, /* the keys of two columns */
 		GS_TERM_ALL,	/* every value passes */

@@ -98,6 +98,24 @@ in_ranges(const gs_steps_plan *plan, const gs_term_plan *t, const char *from, ui
 	return bits;
 }
 
+/* Returns which of up to 64 rows have a value whose bit is set. */
+static uint64_t
+in_bits(const gs_steps_plan *plan, const gs_term_plan *t, const char *from, uint32_t n)
+{
+	const uint64_t *set = gs_steps_at(plan->steps, t->term->constants);
+	const uint64_t end = (uint64_t) t->term->nconstants * 128;
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint64_t x = t->type == GS_U8 ? ((const uint8_t *) from)[i] : t->type == GS_U16 ? ((const uint16_t *) from)[i]
+																			: ((const uint32_t *) from)[i];
+
+		bits |= (x < end ? set[x / 64] >> x % 64 & 1 : 0) << i;
+	}
+	return bits;
+}
+
 /* Returns which of up to 64 rows pass a term that is tested row by row. */
 static uint64_t
 by_rows(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns, uint64_t first, uint32_t n)
@@ -170,6 +188,8 @@ passes(const gs_steps_plan *plan, const gs_term_plan *t, const gs_held *columns,
 		case GS_TERM_RANGES:
 			return (in_ranges(plan, t, (const char *) column->values + first * gs_width_of(t->type), n) ^
 					(t->outside ? ~(uint64_t) 0 : 0)) & ~nulls;
+		case GS_TERM_BITS:
+			return in_bits(plan, t, (const char *) column->values + first * gs_width_of(t->type), n) & ~nulls;
 		case GS_TERM_ROWS:
 			return by_rows(plan, t, columns, first, n);
 		case GS_TERM_ALL:

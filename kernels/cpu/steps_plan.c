@@ -148,12 +148,22 @@ plan_term(gs_term_plan *t, const gs_steps *steps, const gs_term *term, gs_key_ra
 		case GS_TEST_NEVER:
 			t->kind = GS_TERM_NONE;
 			break;
+		case GS_TEST_IN_BITS:
+			t->kind = t->type == GS_U8 || t->type == GS_U16 || t->type == GS_U32 ? GS_TERM_BITS : GS_TERM_ROWS;
+			break;
 		default:
 			if (t->type == GS_U128)
 				t->kind = GS_TERM_ROWS;
 			else
 				make_ranges(t, steps);
 	}
+}
+
+/* Returns the most ranges that a term is turned into. */
+static uint32_t
+ranges_of(const gs_term *term)
+{
+	return term->test == GS_TEST_IN_BITS ? 0 : term->nconstants;
 }
 
 /* Plans terms. */
@@ -165,13 +175,13 @@ plan_terms(const gs_steps *steps, const gs_term *terms, uint32_t n, arena *a)
 	gs_key_range *ranges;
 
 	for (uint32_t i = 0; i < n; i++)
-		constants += terms[i].nconstants;
+		constants += ranges_of(&terms[i]);
 	plans = take(a, n * sizeof(gs_term_plan));
 	ranges = take(a, constants * sizeof(gs_key_range));
 	for (uint32_t i = 0; i < n && a->memory != NULL; i++)
 	{
 		plan_term(&plans[i], steps, &terms[i], ranges);
-		ranges += terms[i].nconstants;
+		ranges += ranges_of(&terms[i]);
 	}
 	return plans;
 }

@@ -102,17 +102,61 @@ take_rows(const HeapPageRows *rows, void *arg)
 	return true;
 }
 
+/* Prepares to read rows. */
+static void
+begin_reader(RowReader *reader, const ColumnsQuery *query, Relation rel, const ColumnDescription *columns)
+{
+	row_reader_init(reader, rel, columns, query->ncolumns);
+	for (int i = 0; i < query->ncolumns; i++)
+		reader->columns[i].codes = query->codes[i];
+}
+
 BlockNumber
 added_rows_send(AddedRows *added, Relation rel, const ColumnDescription *columns, const PageProof *proof,
 				const PageMap *map)
 {
 	BlockNumber pages;
 
-	row_reader_init(&added->reader, rel, columns, added->query->ncolumns);
-	for (int i = 0; i < added->query->ncolumns; i++)
-		added->reader.columns[i].codes = added->query->codes[i];
+	begin_reader(&added->reader, added->query, rel, columns);
 	pages = heap_unproved_rows(rel, added->snapshot, proof, map, take_rows, added);
 	if (added->why == NULL && added->chunk != NULL)
 		(void) close_chunk(added);
 	return pages;
+}
+
+/* Rows that are only looked at. */
+typedef struct NotedRows
+{
+	RowReader	reader;
+	bool		bad;			/* a value cannot be held */
+} NotedRows;
+
+/* Reads a page's rows, each in the place of the one before, as a HeapRowsTaker. */
+static bool
+note_rows(const HeapPageRows *rows, void *arg)
+{
+	NotedRows  *noted = arg;
+
+	for (int i = 0; i < rows->count && !noted->bad; i++)
+		noted->bad = !row_read(&noted->reader, rows->tuples[i], 0);
+	return !noted->bad;
+}
+
+const char *
+added_rows_note(const ColumnsQuery *query, Snapshot snapshot, Relation rel, const ColumnDescription *columns,
+				const PageProof *proof, const PageMap *map)
+{
+	NotedRows	noted = {.bad = false};
+	uint64		place[2];
+	uint64		nulls;
+
+	begin_reader(&noted.reader, query, rel, columns);
+	for (int i = 0; i < query->ncolumns; i++)
+	{
+		noted.reader.columns[i].values = (char *) place;
+		noted.reader.columns[i].nulls = &nulls;
+		noted.reader.columns[i].null_words = 1;
+	}
+	(void) heap_unproved_rows(rel, snapshot, proof, map, note_rows, &noted);
+	return noted.bad ? "a value cannot be held" : NULL;
 }

@@ -32,4 +32,11 @@ typedef struct AddedRows
 extern BlockNumber added_rows_send(AddedRows *added, Relation rel, const ColumnDescription *columns,
 								   const PageProof *proof, const PageMap *map);
 
+/*
+ * Gives codes to the strings of these rows, so that they are known before the question is asked.  Returns NULL, or why
+ * that is impossible.
+ */
+extern const char *added_rows_note(const ColumnsQuery *query, Snapshot snapshot, Relation rel,
+								   const ColumnDescription *columns, const PageProof *proof, const PageMap *map);
+
 #endif

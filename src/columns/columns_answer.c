@@ -302,6 +302,15 @@ begin_strings(const Asking *asking)
 	ColumnsQuestion *question = asking->question;
 	const char *why = leaves_begin_codes(&asking->leaves, asking->link, question->query);
 
+	for (int i = 0; i < asking->leaves.count && question->query->tests_strings && why == NULL; i++)
+	{
+		Leaf	   *leaf = &asking->leaves.list[i];
+
+		if (leaf->held == NULL)
+			prove_nothing(leaf);
+		why = added_rows_note(question->query, question->snapshot, leaf->rel, leaf->columns, &leaf->proof,
+							  leaf->held ? &leaf->held->map : NULL);
+	}
 	return why != NULL ? why : columns_steps(question->query, &question->values, &question->steps);
 }
 

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type_d.h"
+#include "port/pg_bitutils.h"
 #include "utils/array.h"
 #include "utils/date.h"
 #include "utils/float.h"
@@ -18,12 +19,16 @@
 
 #include "src/base/compat.h"
 #include "columns_steps.h"
+#include "columns_strings.h"
 #include "decimal.h"
 
 /* Days and times that any time zone can convert, well within the limits of timestamp. */
 #define SAFE_DAYS_MIN	(-2400000)
 #define SAFE_DAYS_MAX	100000000
 #define SAFE_DAY(day)	((day) > SAFE_DAYS_MIN && (day) < SAFE_DAYS_MAX)
+
+/* Codes that are listed, rather than a bit for each. */
+#define FEW_CODES 64
 
 /* The values that pass a column's comparisons. */
 typedef struct Range
@@ -42,6 +47,7 @@ typedef struct FilterBuilder
 	StringCodes *const *codes;
 	const QueryValues *values;
 	Range	   *ranges;			/* by subject */
+	uint64	  **bits;			/* by subject: of codes that pass functions; NULL: there is none */
 	bool		never;			/* no row passes */
 	Filter	   *filter;
 } FilterBuilder;
@@ -344,6 +350,25 @@ add_list(FilterBuilder *builder, const QueryTerm *term)
 	return NULL;
 }
 
+/* Adds a test of a column's strings by a function. */
+static const char *
+add_function(FilterBuilder *builder, const QueryTerm *term, Datum value)
+{
+	const StringCodes *codes = builder->codes[term->column];
+	uint64	  **bits = &builder->bits[term->column];
+	Size		words = strings_words(codes);
+
+	if (*bits == NULL)
+	{
+		*bits = palloc_extended((words + 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
+		memset(*bits, 0xff, words * sizeof(uint64));
+		if ((codes->limit + codes->count) % 64 != 0)
+			(*bits)[words - 1] = (UINT64CONST(1) << (codes->limit + codes->count) % 64) - 1;
+		(*bits)[words] = 0;
+	}
+	return strings_test(codes, &builder->subjects[term->column], term, value, *bits);
+}
+
 /* Adds a comparison of a column with a value that is not NULL. */
 static const char *
 add_comparison(FilterBuilder *builder, const QueryTerm *term)
@@ -352,6 +377,8 @@ add_comparison(FilterBuilder *builder, const QueryTerm *term)
 	Decimal		decimal;
 	const char *why;
 
+	if (term->test == GS_TEST_IN_BITS)
+		return add_function(builder, term, value);
 	if (term->test == GS_TEST_IN)
 		return add_list(builder, term);
 	if (term->type == FLOAT4OID || term->type == FLOAT8OID)
@@ -406,14 +433,40 @@ append_ranges(FilterBuilder *builder)
 	}
 }
 
+/* Appends a test that a column's code is one of those whose bits are set, as a list if they are few. */
+static void
+append_bits(FilterBuilder *builder, int column)
+{
+	const StringCodes *codes = builder->codes[column];
+	const uint64 *bits = builder->bits[column];
+	Size		words = strings_words(codes);
+	uint64		count = pg_popcount((const char *) bits, (int) (words * sizeof(uint64)));
+	gs_constant list[FEW_CODES];
+	int			n = 0;
+
+	if (count > FEW_CODES)
+	{
+		if (count == (uint64) codes->limit + codes->count)
+			append_term(builder, column, GS_TEST_NOT_NULL, 0, NULL);
+		else
+			append_term(builder, column, GS_TEST_IN_BITS, (int) ((words + 1) / 2), (const gs_constant *) bits);
+		return;
+	}
+	for (Size word = 0; word < words; word++)
+		for (uint64 left = bits[word]; left != 0; left &= left - 1)
+			list[n++] = integer_constant((int128) word * 64 + pg_rightmost_one_pos64(left));
+	append_list(builder, column, n, list, false);
+}
+
 const char *
 columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int nsubjects, StringCodes *const *codes,
 			   const QueryValues *values, Filter *filter)
 {
-	FilterBuilder builder = {subjects, nsubjects, codes, values, palloc0_array(Range, nsubjects + 1), false, filter};
+	FilterBuilder builder = {subjects, nsubjects, codes, values, palloc0_array(Range, nsubjects + 1),
+	palloc0_array(uint64 *, nsubjects + 1), false, filter};
 
 	filter->nterms = 0;
-	filter->terms = palloc_array(FilterTerm, terms->count + nsubjects + 1);
+	filter->terms = palloc_array(FilterTerm, terms->count + 2 * nsubjects + 1);
 	for (int i = 0; i < terms->count; i++)
 	{
 		const char *why = add_term(&builder, &terms->terms[i]);
@@ -422,6 +475,9 @@ columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int n
 			return why;
 	}
 	append_ranges(&builder);
+	for (int i = 0; i < nsubjects; i++)
+		if (builder.bits[i] != NULL)
+			append_bits(&builder, i);
 	if (builder.never)
 	{
 		filter->nterms = 0;

@@ -16,6 +16,7 @@
 #include "utils/typcache.h"
 
 #include "src/base/compat.h"
+#include "columns_strings.h"
 #include "columns_terms.h"
 
 /* Casts that keep every value. */
@@ -255,6 +256,40 @@ find_tested(const Terms *into, Expr *expr, int *index, Oid *type)
 	return why;
 }
 
+/*
+ * Has a function test strings.  A value of another type than the operator's is impossible, as casts are expressions.
+ * Returns NULL, or why it cannot be done.
+ */
+static const char *
+add_function(const Terms *into, Oid op, Oid collation, Expr *tested, Expr *right)
+{
+	QueryTerm	term = {.test = GS_TEST_IN_BITS, .type = exprType((Node *) right), .function = get_opcode(op),
+	.collation = collation};
+	Oid			type;
+	const char *why = find_tested(into, tested, &term.column, &type);
+
+	if (why != NULL)
+		return why;
+	into->query->tests_strings = true;
+	term.value = terms_value(into->query, right);
+	append_term(into->terms, term);
+	return NULL;
+}
+
+/* Returns true if a function has to tell whether strings pass, as their codes do not. */
+static bool
+needs_function(const Terms *into, Oid op, Oid collation, Expr *tested, const Expr *right)
+{
+	Oid			compared = exprType((Node *) tested);
+	gs_test		test;
+
+	if (into->having || !IsA(tested, Var) || !terms_is_string(getBaseType(compared)) ||
+		!strings_function(get_opcode(op)) || !terms_is_value((Expr *) right))
+		return false;
+	return !test_of(op, getBaseType(compared), &test) || (test != GS_TEST_EQ && test != GS_TEST_NE) ||
+		!terms_is_bytewise(collation);
+}
+
 /* Returns NULL, or why strings of a type, which are compared as another, are not compared with a value by their codes. */
 static const char *
 string_refused(Oid type, Oid compared, const QueryTerm *term, Oid collation)
@@ -284,6 +319,8 @@ add_comparison(const Terms *into, Oid op, Oid collation, Expr *left, Expr *right
 
 	if ((!IsA(tested, Var) && !IsA(tested, Aggref)) || !terms_is_value(right))
 		return other;
+	if (!array && needs_function(into, op, collation, tested, right))
+		return add_function(into, op, collation, tested, right);
 	term.type = array ? get_element_type(exprType((Node *) right)) : exprType((Node *) right);
 	if (!test_of(op, compared, &term.test) || (array && term.test != GS_TEST_EQ))
 		return other;

@@ -11,7 +11,7 @@
 
 /*
  * A test of a column; of HAVING, of a key, or, behind the keys, of a request.  Tests of GS_TEST_IN are against an
- * array.
+ * array, those of GS_TEST_IN_BITS are of strings, by a function of the string and the value.
  */
 typedef struct QueryTerm
 {
@@ -20,6 +20,8 @@ typedef struct QueryTerm
 	int			value;			/* what it is compared with; -1: nothing, or with true */
 	Oid			type;			/* of the value, or of the array's elements */
 	bool		truth;			/* value is -1: compared with this */
+	Oid			function;		/* of GS_TEST_IN_BITS */
+	Oid			collation;
 } QueryTerm;
 
 /* Tests that are ANDed. */
@@ -84,6 +86,7 @@ typedef struct ColumnsQuery
 	int			ncolumns;
 	ColumnDescription columns[GS_STEPS_MAX_COLUMNS];	/* by type alone, and their numbers */
 	StringCodes *codes[GS_STEPS_MAX_COLUMNS];	/* of a question that is open, by column; NULL: not of strings */
+	bool		tests_strings;	/* by functions, which have to know all strings */
 	List	   *values;			/* expressions without columns, evaluated for each scan */
 	QueryTerms	where;
 	int			nkeys;

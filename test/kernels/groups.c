@@ -181,7 +181,7 @@ add_having(steps_list *l, uint32_t members)
 	bool real = gs_member_number(&l->head, m) == GS_NUMBER_F64;
 	uint32_t n = test >= GS_TEST_IS_NULL ? 0 : test >= GS_TEST_BETWEEN ? 2 : 1;
 
-	if (!exact(l, m))
+	if (!exact(l, m) || (real && test == GS_TEST_IN_BITS))
 		test = GS_TEST_NOT_NULL, n = 0;
 	list_term(l, m, test, real ? list_doubles(l, doubles, n) : list_integers(l, integers, n), n);
 }

@@ -264,6 +264,8 @@ wrong_list(steps_list *l, int n)
 		case 52: code[2].operand = 1; return "an operand of a product";
 		case 53: code[4].result = GS_NUMBER_F64 + 1; return "no such number";
 		case 54: code[4].result = GS_NUMBER_F64; return "arithmetic of doubles";
+		case 55: filter->terms[1].test = GS_TEST_IN_BITS; return "bits of doubles";
+		case 56: filter->terms[2].test = GS_TEST_IN_BITS; return "bits without constants";
 		default: return NULL;
 	}
 }

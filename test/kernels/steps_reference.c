@@ -71,6 +71,9 @@ term_holds(const gs_steps *steps, const gs_term *t, value v)
 			found |= compare_values(v, constant_value(steps, t->constants + 16 * i, v.real)) == 0;
 		return found;
 	}
+	if (t->test == GS_TEST_IN_BITS)
+		return v.i >= 0 && v.i < (wide) t->nconstants * 128 &&
+			   ((const uint8_t *) steps)[t->constants + v.i / 8] >> (v.i % 8) & 1;
 	sign = compare_values(v, constant_value(steps, t->constants, v.real));
 	switch (t->test)
 	{

@@ -223,15 +223,22 @@ some_term(steps_list *l, const table *t, uint32_t c, gs_test test)
 	wide integers[60];
 	double doubles[60];
 
+	if (test == GS_TEST_IN_BITS && real)
+		return some_term(l, t, c, GS_TEST_IN);
+	if (test == GS_TEST_IN_BITS)
+		n = some;
+
 	for (uint32_t i = 0; i < n; i++)
-		if (real)
+		if (test == GS_TEST_IN_BITS)
+			integers[i] = (wide) ((unsigned __int128) rnd() << 64 | rnd());
+		else if (real)
 			doubles[i] = some_double(t, c);
 		else
 			integers[i] = test == GS_TEST_IN && i > 0 && rnd() % 2 ? (wide) ((unsigned __int128) integers[i - 1] + 1)
 																	: some_integer(t, c);
 	if (real && (test == GS_TEST_IN || rnd() % 8))
 		qsort(doubles, n, sizeof(double), double_order);
-	else if (!real && (test == GS_TEST_IN || rnd() % 8))
+	else if (!real && test != GS_TEST_IN_BITS && (test == GS_TEST_IN || rnd() % 8))
 		qsort(integers, n, sizeof(wide), integer_order);
 	return (gs_term){c, test, real ? list_doubles(l, doubles, n) : list_integers(l, integers, n), n};
 }
