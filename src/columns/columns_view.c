@@ -145,6 +145,7 @@ put_column(ReturnSetInfo *result, const TableState *table, const ColumnDescripti
 
 	values[0] = ObjectIdGetDatum(RelationGetRelid(table->rel));
 	values[1] = NameGetDatum(&TupleDescAttr(RelationGetDescr(table->rel), column->number - 1)->attname);
+	nulls[2] = limit != NULL;
 	values[2] = CStringGetTextDatum(encoding_text(column));
 	nulls[3] = !dictionary || !table->details;
 	values[3] = Int64GetDatum(entries);

@@ -233,7 +233,8 @@ join_run(void *arg, const page_run *run)
 	const segment **known = &join->known[run->of->number % KNOWN];
 
 	g->rows += run->rows;
-	if (*known == run->of)
+	/* a segment of dead rows alone has no values */
+	if (run->rows == 0 || *known == run->of)
 		return GS_OK;
 	*known = run->of;
 	join_segment(g, run->of, join->table->columns);

@@ -16,7 +16,7 @@ add_term(steps_list *l, const table *t, uint32_t c, gs_test test)
 {
 	gs_term term = some_term(l, t, c, test);
 
-	list_term(l, c, test, term.constants, term.nconstants);
+	list_term(l, c, (gs_test) term.test, term.constants, term.nconstants);
 }
 
 static void
