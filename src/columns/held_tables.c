@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
 #include "miscadmin.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -118,6 +119,43 @@ held_figures(Oid relation, BlockNumber *held, BlockNumber *young)
 	*held = entry->map.header->held;
 	*young = entry->map.header->nyoung;
 	return true;
+}
+
+/* Asks for the map of a relation that is locked, for the planner. */
+static void
+look_up(Oid relation)
+{
+	EngineFailure failure;
+	const char *why;
+	ServiceLink *link = store_open(&failure);
+	Relation	rel;
+
+	if (link == NULL)
+		return;
+	rel = table_open(relation, NoLock);
+	PG_TRY();
+	{
+		(void) held_table(link, rel, &why);
+	}
+	PG_CATCH();
+	{
+		store_close(link);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	table_close(rel, NoLock);
+	store_park(link);
+}
+
+bool
+held_refuses(Oid relation, AttrNumber number)
+{
+	const HeldTable *entry = entry_of(relation);
+
+	if ((entry->map.header == NULL || entry->map.header->state == PAGE_MAP_DROPPED) &&
+		gsd_now_ms() - entry->asked_ms >= ASK_MS)
+		look_up(relation);
+	return entry->map.header != NULL && entry->map.header->limits[number - 1] >= LIMIT_VALUES;
 }
 
 int

@@ -135,17 +135,27 @@ collect_conditions(Offer *offer)
 	return NULL;
 }
 
+bool
+columns_are_chosen(Oid relation, Oid table, const ColumnsQuery *query)
+{
+	for (int i = 0; i < query->ncolumns; i++)
+	{
+		const char *name = get_attname(table, query->columns[i].number, false);
+
+		if (!is_chosen_column(relation, name) ||
+			(query->columns[i].form == COLUMN_CODES && held_refuses(relation, get_attnum(relation, name))))
+			return false;
+	}
+	return true;
+}
+
 /* Returns true if a leaf's columns that the query needs are chosen. */
 static bool
 is_leaf_chosen(const Offer *offer, const RelOptInfo *leaf)
 {
 	Oid			relation = entry_of(offer, leaf)->relid;
-	Oid			table = entry_of(offer, offer->input)->relid;
 
-	for (int i = 0; i < offer->query->ncolumns; i++)
-		if (!is_chosen_column(relation, get_attname(table, offer->query->columns[i].number, false)))
-			return false;
-	return is_chosen(relation);
+	return is_chosen(relation) && columns_are_chosen(relation, entry_of(offer, offer->input)->relid, offer->query);
 }
 
 /* Returns NULL, or why columns cannot answer a query over a chosen table. */

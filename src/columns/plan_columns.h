@@ -6,6 +6,8 @@
 
 #include "nodes/pathnodes.h"
 
+#include "query_members.h"
+
 /* Offers an answer of a query's aggregates, groups or DISTINCT from columns, at the stage that makes them. */
 extern void offer_columns(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *grouped);
 
@@ -14,5 +16,11 @@ extern void offer_columns(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
  * table.  nvalues: values that are looked at for each row.
  */
 extern Cost columns_held_cost(const RelOptInfo *rel, Oid relation, int nvalues);
+
+/*
+ * Returns true if all columns of a table that a query needs are chosen in a relation, it or a partition, and are not
+ * known to be too much to be held.
+ */
+extern bool columns_are_chosen(Oid relation, Oid table, const ColumnsQuery *query);
 
 #endif

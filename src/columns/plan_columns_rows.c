@@ -73,23 +73,14 @@ table_refused(const Offer *offer)
 	return NULL;
 }
 
-/* Returns true if all columns that a query needs are chosen. */
-static bool
-are_chosen(const Offer *offer, const ColumnsQuery *query)
-{
-	for (int i = 0; i < query->ncolumns; i++)
-		if (!is_chosen_column(offer->entry->relid, get_attname(offer->entry->relid, query->columns[i].number, false)))
-			return false;
-	return true;
-}
-
 /* Returns true if columns answer these parts of a query. */
 static bool
 is_answered(const Offer *offer, const ColumnsParts *parts)
 {
 	ColumnsQuery query;
 
-	return columns_query(parts, &query) == NULL && are_chosen(offer, &query);
+	return columns_query(parts, &query) == NULL &&
+		columns_are_chosen(offer->entry->relid, offer->entry->relid, &query);
 }
 
 /*

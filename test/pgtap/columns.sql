@@ -7,8 +7,8 @@ CREATE SCHEMA gpusort_columns_test;
 GRANT USAGE ON SCHEMA gpusort_columns_test TO PUBLIC;
 SET search_path = gpusort_columns_test, public;
 
-CREATE TABLE c (id bigint, n numeric(10, 2), wide numeric, t text, i interval, e bigint GENERATED ALWAYS AS (id * 2) STORED);
-INSERT INTO c SELECT g, g / 3.0, g, 'x', '1 h' FROM generate_series(1, 1000) AS g;
+CREATE TABLE c (id bigint, n numeric(10, 2), wide numeric, t json, i interval, e bigint GENERATED ALWAYS AS (id * 2) STORED);
+INSERT INTO c SELECT g, g / 3.0, g, '"x"', '1 h' FROM generate_series(1, 1000) AS g;
 -- numerics of all lengths, with the integers that they are held as
 CREATE TABLE scaled AS SELECT v::numeric(12, 2) AS two, (v::numeric(12, 2) * 100)::bigint AS two_held,
 	(v / 1000)::numeric(18, 5) AS five, ((v / 1000)::numeric(18, 5) * 100000)::bigint AS five_held,
@@ -16,7 +16,7 @@ CREATE TABLE scaled AS SELECT v::numeric(12, 2) AS two, (v::numeric(12, 2) * 100
 	(v / 3)::numeric(15, 0) AS none, (v / 3)::numeric(15, 0)::bigint AS none_held
 FROM (SELECT s * d * 10 ^ e::numeric AS v FROM unnest('{-1,0,1}'::numeric[]) AS s,
 	unnest('{1,1.1,1.01,9,9.99,1.2345,1.00004,9.9999,9.99994}'::numeric[]) AS d, generate_series(-6, 9) AS e) AS x;
-CREATE TABLE nothing (t text);
+CREATE TABLE nothing (t json);
 CREATE TABLE parent (id bigint) PARTITION BY RANGE (id);
 CREATE UNLOGGED TABLE unlogged (id bigint);
 CREATE TEMPORARY TABLE temporary (id bigint);
@@ -30,14 +30,14 @@ CREATE TABLE owned (id bigint, secret bigint);
 ALTER TABLE owned OWNER TO columns_owner;
 GRANT SELECT (id) ON owned TO columns_reader;
 
-SELECT throws_like($$SELECT gpusort_columns_add('c', '{id,t}')$$, 'column "t" of "c" cannot be held', 'text');
+SELECT throws_like($$SELECT gpusort_columns_add('c', '{id,t}')$$, 'column "t" of "c" cannot be held', 'json');
 SELECT throws_like($$SELECT gpusort_columns_add('c', '{i}')$$, 'column "i" of "c" cannot be held', 'interval');
 SELECT throws_like($$SELECT gpusort_columns_add('c', '{wide}')$$, 'column "wide" of "c" cannot be held', 'numeric without a precision');
 SELECT throws_like($$SELECT gpusort_columns_add('c', '{id,none}')$$, 'column "none" of "c" does not exist', 'no such column');
 SELECT throws_like($$SELECT gpusort_columns_add('c', '{ctid}')$$, 'column "ctid" of "c" cannot be held', 'a system column');
 SELECT throws_like($$SELECT gpusort_columns_add('c', '{}')$$, 'no column is named', 'no column');
 SELECT throws_like($$SELECT gpusort_columns_add('c', '{NULL}')$$, '%must not be NULL', 'a NULL');
-SELECT throws_like($$SELECT gpusort_columns_add('nothing')$$, 'no column of "nothing" can be held', 'a table of text');
+SELECT throws_like($$SELECT gpusort_columns_add('nothing')$$, 'no column of "nothing" can be held', 'a table of json');
 SELECT throws_like($$SELECT gpusort_columns_add('unlogged')$$, 'columns of "unlogged" cannot be held', 'an unlogged table');
 SELECT throws_like($$SELECT gpusort_columns_add('temporary')$$, 'columns of "temporary" cannot be held', 'a temporary table');
 SELECT throws_like($$SELECT gpusort_columns_add('v')$$, 'columns of "v" cannot be held', 'a view');
