@@ -84,6 +84,9 @@ gs_status answered(peer *p);
 /* columns_questions.c */
 void test_questions(peer *keeper);
 
+/* columns_strings.c */
+void test_strings(peer *keeper);
+
 /* columns_groups.c: about pages that have been published */
 void test_groups(uint64_t version);
 

@@ -569,6 +569,7 @@ main(int argc, char **argv)
 	test_table(&keeper);
 	test_map(&session);
 	test_lies(&keeper);
+	test_strings(&keeper);
 	test_ended();
 	test_versions(&keeper, &session);
 	test_parts(&keeper, &session);

@@ -38,7 +38,7 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 			return sizeof(gsd_devices) + m->devices.count * sizeof(gsd_device) == bytes;
 		case GSD_TABLE:
 			for (uint32_t i = 0; i < m->table.ncolumns; i++)
-				if (gs_type_width((gs_type) m->table.types[i]) == 0)
+				if (gs_type_width((gs_type) (m->table.types[i] & ~GSD_TYPE_CODES)) == 0)
 					return false;
 			return m->table.ncolumns > 0 && m->table.folder[0] != '\0' && m->table.folder[0] != '/' &&
 				   strnlen(m->table.folder, GSD_PATH_BYTES) < GSD_PATH_BYTES &&
@@ -57,7 +57,9 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 		case GSD_KEEP:
 			return m->keep.slot < GSD_MAX_SLOTS;
 		case GSD_STORE:
-			return m->store.slot < GSD_MAX_SLOTS && m->store.npages > 0 && m->store.pages_at % 8 == 0;
+			return m->store.slot < GSD_MAX_SLOTS && m->store.npages > 0 && m->store.pages_at % 8 == 0 && m->store.zero == 0;
+		case GSD_DICTIONARY:
+			return m->dictionary_of.zero == 0;
 		case GSD_PUBLISH:
 			return m->publish.slot < GSD_MAX_SLOTS;
 		case GSD_WANTED:

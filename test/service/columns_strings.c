@@ -1,0 +1,166 @@
+/*
+ * columns_strings.c: dictionaries: strings of segments get codes, in a file that nobody else can write.
+ */
+#define _GNU_SOURCE
+#include "columns_peer.h"
+
+#include "src/service/dictionary.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STRINGS_TABLE (TABLE + 20)
+#define STRINGS_RELATION (RELATION + 20)
+#define STRINGS_AT (SLOT_BYTES / 2)
+
+/* Makes a table of a column of codes and one of integers. */
+static gs_status
+make_strings_table(peer *p, uint8_t type)
+{
+	char bytes[sizeof(gsd_table) + 2] __attribute__((aligned(8)));
+	gsd_table *m = (gsd_table *) bytes;
+	int fd = make_map("map", F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
+
+	gsd_head(&m->head, GSD_TABLE, sizeof(bytes));
+	m->table = STRINGS_TABLE;
+	m->relation = STRINGS_RELATION;
+	m->ncolumns = 2;
+	strcpy(m->folder, FOLDER);
+	m->types[0] = type | GSD_TYPE_CODES;
+	m->types[1] = GS_I32;
+	(void) gsd_send(p->fd, &m->head, fd);
+	close(fd);
+	return heard_done(p);
+}
+
+/* Writes new strings, n of this length each, from a number on.  Returns their bytes. */
+static uint32_t
+put_strings(peer *p, uint32_t first, uint32_t n, uint32_t number, uint32_t length)
+{
+	char *begin = (char *) slot_chunk(p, 0) + STRINGS_AT, *to = begin;
+	gsd_strings head = {first, n};
+
+	memcpy(to, &head, sizeof(head));
+	to += sizeof(head);
+	for (uint32_t i = 0; i < n; i++, to += length)
+	{
+		memcpy(to, &length, sizeof(length));
+		to += sizeof(length);
+		memset(to, 'x', length);
+		for (uint32_t at = 0, left = number + i; at < length && at < 4; at++, left /= 26)
+			to[at] = (char) ('a' + left % 26);
+	}
+	return (uint32_t) (to - begin);
+}
+
+/* Stores a page of 10 rows, with strings that lie in the slot. */
+static gs_status
+store_strings(peer *p, gs_type type, uint64_t strings_at, uint32_t bytes)
+{
+	static const gs_column_spec integers = {.type = GS_I32};
+	gs_column_spec specs[2] = {{.type = type}, integers};
+	gs_chunk *chunk = slot_chunk(p, 0);
+	gsd_page page = {1, 10, 0};
+	gsd_store m;
+
+	(void) gs_chunk_init(chunk, STRINGS_AT / 2, specs, 2, 64, 0);
+	memset((char *) chunk + chunk->columns[0].values, 0, 64);
+	chunk->rows = 10;
+	gsd_head(&m.head, GSD_STORE, sizeof(m));
+	m.table = STRINGS_TABLE;
+	m.pages_at = (chunk->bytes + 7) / 8 * 8;
+	m.npages = 1;
+	m.strings_at = strings_at;
+	m.strings_bytes = bytes;
+	memcpy((char *) chunk + m.pages_at, &page, sizeof(page));
+	(void) gsd_send(p->fd, &m.head, -1);
+	return heard_done(p);
+}
+
+/* Maps the dictionary of a column. */
+static const gsd_dictionary *
+map_dictionary(peer *p, uint32_t column)
+{
+	const gsd_dictionary *file = MAP_FAILED;
+	gsd_dictionary_of m;
+	struct stat st;
+	int fd = -1;
+
+	gsd_head(&m.head, GSD_DICTIONARY, sizeof(m));
+	m.table = STRINGS_TABLE;
+	m.column = column;
+	(void) gsd_send(p->fd, &m.head, -1);
+	(void) fcntl(p->fd, F_SETFL, O_NONBLOCK);
+	for (int i = 0; i < 200 && gsd_receive(p->fd, &p->in, false, &fd) == GSD_IO_AGAIN; i++)
+		usleep(10000);
+	if (p->in.head.type != GSD_MAP_OF || fd < 0)
+		return NULL;
+	tap_ok(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED && ftruncate(fd, 0) != 0,
+		   "a dictionary is read-only");
+	if (fstat(fd, &st) == 0)
+		file = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	tap_ok(file != MAP_FAILED && gsd_dictionary_bytes(file) == (uint64_t) st.st_size, "and as large as it says");
+	return file != MAP_FAILED ? file : NULL;
+}
+
+/* Returns true if the first strings are those that put_strings writes, and the index finds them. */
+static bool
+strings_right(const gsd_dictionary *file, uint32_t n, uint32_t length)
+{
+	for (uint32_t code = 0; code < n; code++)
+	{
+		uint32_t bytes;
+		const char *string = gsd_dictionary_string(file, code, &bytes);
+
+		if (bytes != length || string[0] != (char) ('a' + code % 26) || string[1] != (char) ('a' + code / 26 % 26) ||
+			gsd_dictionary_find(file, string, bytes) != code)
+			return false;
+	}
+	return gsd_dictionary_count(file) == n;
+}
+
+/* Strings that break the rules. */
+static void
+test_wrong(peer *p)
+{
+	uint32_t bytes = put_strings(p, 0, 3, 500, 5), wrong = GSD_DICTIONARY_MOST_BYTES + 1;
+	char *at = (char *) slot_chunk(p, 0) + STRINGS_AT;
+
+	tap_ok(store_strings(p, GS_U8, STRINGS_AT, 4) == GS_INVALID, "refused: strings without a head");
+	tap_ok(store_strings(p, GS_U8, STRINGS_AT, bytes - 1) == GS_INVALID, "refused: a string cut off");
+	tap_ok(store_strings(p, GS_U8, SLOT_BYTES, bytes) == GS_INVALID, "refused: strings beyond the slot");
+	tap_ok(store_strings(p, GS_U8, (uint64_t) -8, bytes) == GS_INVALID, "refused: strings at the end of all memory");
+	memcpy(at + sizeof(gsd_strings), &wrong, sizeof(wrong));
+	tap_ok(store_strings(p, GS_U8, STRINGS_AT, SLOT_BYTES - STRINGS_AT) == GS_INVALID, "refused: a string too long");
+	memset(at + 4, 0xff, 4);
+	tap_ok(store_strings(p, GS_U8, STRINGS_AT, bytes) == GS_INVALID, "refused: strings that are not there");
+}
+
+void
+test_strings(peer *p)
+{
+	const gsd_dictionary *small, *large;
+
+	tap_ok(make_strings_table(p, GS_U8) == GS_OK, "a table with a dictionary is made");
+	tap_ok(make_strings_table(p, GS_U8) == GS_OK && make_strings_table(p, GS_U16) == GS_INVALID, "and taken over as it is");
+	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 0, 100, 0, 40)) == GS_OK, "strings come with a segment");
+	small = map_dictionary(p, 0);
+	tap_ok(small != NULL && strings_right(small, 100, 40), "and get codes in their order");
+	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 100, 60, 90, 40)) == GS_OK &&
+			   small != NULL && strings_right(small, 150, 40), "those that were there keep theirs");
+	tap_ok(map_dictionary(p, 1) == NULL, "another column has none");
+	test_wrong(p);
+	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 152, 50, 1000, 600)) == GS_OK, "long ones come");
+	large = map_dictionary(p, 0);
+	tap_ok(small != NULL && small->retired && large != NULL && !large->retired && gsd_dictionary_count(large) == 202 &&
+			   gsd_dictionary_find(large, gsd_dictionary_strings(small), 40) == 0, "in a larger copy");
+	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 202, 100, 2000, 8)) == GS_TOO_BIG && p->in.done.number == 1,
+		   "more codes than the width has");
+	say_number(p, GSD_DROP, STRINGS_TABLE);
+	tap_ok(heard_done(p) == GS_OK, "the table goes");
+}
