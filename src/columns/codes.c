@@ -189,7 +189,7 @@ codes_write(const StringCodes *codes, char *to)
 
 /* ---------------------------------------------------------------- datums */
 
-/* Takes the blanks from a char(n).  Returns false if they do not fill it up to its length, from which they are known. */
+/* Takes the blanks from a char(n).  Returns false if they do not fill it up to its length, which tells how many. */
 static bool
 trim(int32 typmod, const char *p, uint32 *bytes)
 {

@@ -1,8 +1,8 @@
 /*
  * codes.h: strings as codes of a column's dictionary, which the service writes and this process maps read-only.
  *
- * Codes keep their meaning for good.  Strings that the dictionary lacks get temporary codes above a limit, which last as
- * long as the StringCodes: those of a segment until it is stored, those of a question until it is answered.
+ * Codes keep their meaning for good.  Strings that the dictionary lacks get temporary codes above a limit, which last
+ * as long as the StringCodes: those of a segment until it is stored, those of a question until it is answered.
  */
 #ifndef GPUSORT_COLUMNS_CODES_H
 #define GPUSORT_COLUMNS_CODES_H
@@ -68,7 +68,8 @@ extern char *codes_write(const StringCodes *codes, char *to);
 
 /*
  * Returns the bytes by which a datum is held, which may be a detoasted copy in the current context: of char(n) without
- * its blanks; a typmod of -1 is that of a value that such strings are compared with.  Returns false if it cannot be held.
+ * its blanks; a typmod of -1 is that of a value that such strings are compared with.  Returns false if it cannot be
+ * held.
  */
 extern bool string_of_datum(Oid base, int32 typmod, const char *datum, const char **p, uint32 *bytes);
 

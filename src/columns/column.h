@@ -53,8 +53,9 @@ extern int	column_scale(const ColumnDescription *column);
 extern int	column_digits(const ColumnDescription *column);
 
 /*
- * Converts a datum that is not held by codes to its held form, of gs_type_width(column->gs) bytes at out.  Returns false if the value cannot be
- * held (numeric: NaN, too large, another display scale than the typmod's); its page then comes from the table.
+ * Converts a datum that is not held by codes to its held form, of gs_type_width(column->gs) bytes at out.  Returns
+ * false if the value cannot be held (numeric: NaN, too large, another display scale than the typmod's); its page then
+ * comes from the table.
  */
 extern bool column_encode(const ColumnDescription *column, Datum value, void *out);
 

@@ -45,8 +45,8 @@ extern const char *leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQu
 extern bool leaves_have_strings(const ColumnsQuery *query);
 
 /*
- * Begins the codes of the query's strings, after the leaves are proved: what is not in the dictionary then is not in any
- * page of theirs.  Returns NULL, or why a dictionary cannot be read.
+ * Begins the codes of the query's strings, after the leaves are proved: what is not in the dictionary then is not in
+ * any page of theirs.  Returns NULL, or why a dictionary cannot be read.
  */
 extern const char *leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query);
 

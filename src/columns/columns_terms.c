@@ -290,7 +290,7 @@ needs_function(const Terms *into, Oid op, Oid collation, Expr *tested, const Exp
 		!terms_is_bytewise(collation);
 }
 
-/* Returns NULL, or why strings of a type, which are compared as another, are not compared with a value by their codes. */
+/* Returns NULL, or why strings of a type, which are compared as another, are not compared by their codes. */
 static const char *
 string_refused(Oid type, Oid compared, const QueryTerm *term, Oid collation)
 {

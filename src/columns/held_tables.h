@@ -32,8 +32,8 @@ extern HeldTable *held_table(ServiceLink *link, Relation rel, const char **why);
 extern bool held_figures(Oid relation, BlockNumber *held, BlockNumber *young);
 
 /*
- * Returns true if a column of strings, which was chosen, is known not to be held, as its strings are too many.  Asks the
- * service if this session has no map.
+ * Returns true if a column of strings, which was chosen, is known not to be held, as its strings are too many.  Asks
+ * the service if this session has no map.
  */
 extern bool held_refuses(Oid relation, AttrNumber number);
 

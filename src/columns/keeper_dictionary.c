@@ -1,6 +1,6 @@
 /*
- * keeper_dictionary.c: what a keeper finds out about columns of strings: how wide their codes are, and which columns are
- * not held.
+ * keeper_dictionary.c: what a keeper finds out about columns of strings: how wide their codes are, and which columns
+ * are not held.
  *
  * A column begins with the width that its statistics ask for.  If its codes outgrow that, the table is declared and
  * loaded anew.

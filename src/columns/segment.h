@@ -61,8 +61,8 @@ extern bool segment_init(SegmentWriter *writer, Relation rel, const ColumnDescri
 						 ServiceLink *link, uint64 table, DictionaryMaps *maps);
 
 /*
- * Adds a page's rows, with strings out of line by the snapshot at hand.  visible: a copy of the map had its bit.  horizon was taken before, for this relation, in this
- * process.
+ * Adds a page's rows, with strings out of line by the snapshot at hand.  visible: a copy of the map had its bit.
+ * horizon was taken before, for this relation, in this process.
  */
 extern PageOutcome segment_add(SegmentWriter *writer, Relation rel, BlockNumber block, bool visible,
 							   TransactionId horizon, BufferAccessStrategy strategy);

@@ -17,7 +17,6 @@
 
 #include "kernels/gs_steps.h"
 #include "src/engine/link.h"
-#include "src/service/dictionary.h"
 
 /* A page of a segment: rows lie in the order of pages, and in the order of line pointers within a page. */
 typedef struct gsd_page StorePage;

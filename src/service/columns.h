@@ -8,7 +8,6 @@
 #define GPUSORT_COLUMNS_H
 
 #include "client.h"
-#include "dictionary.h"
 #include "kernels/common/types.h"
 #include "kernels/gs_groups.h"
 
@@ -188,8 +187,8 @@ uint64_t gsd_dictionaries_bytes(struct table *t);
 /* Returns a new descriptor of a column's file, or -1. */
 int gsd_dictionary_file(struct table *t, uint32_t column);
 /*
- * Adds the new strings of a segment to the columns' dictionaries, and says which codes they have.  GS_NOMEM, GS_TOO_BIG:
- * a column's strings, or their codes, are more than it can have.
+ * Adds the new strings of a segment to the columns' dictionaries, and says which codes they have.  GS_NOMEM,
+ * GS_TOO_BIG: a column's strings, or their codes, are more than it can have.
  */
 gs_status gsd_strings_add(struct table *t, const char *slot, uint64_t slot_bytes, const gsd_store *m, new_codes *added,
 						  uint32_t *column);

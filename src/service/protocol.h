@@ -9,6 +9,8 @@
 
 #include "kernels/gs.h"
 
+#include "dictionary.h"
+
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
 #define GSD_VERSION 9
 

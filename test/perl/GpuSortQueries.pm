@@ -27,7 +27,8 @@ my %common = (
 	timestamp => [ map { "2020-0$_-15 12:00" } 1 .. 9 ],
 	timestamptz => [ map { "2020-0$_-15 12:00+02" } 1 .. 9 ],
 	bool => [qw(true false)],
-	uuid => [ map { "00000000-0000-0000-0000-00000000000$_" } 0 .. 9 ]);
+	uuid => [ map { "00000000-0000-0000-0000-00000000000$_" } 0 .. 9 ],
+	map { ($_ => [ qw(a b c aa ab ba Ab), 'a b', 'x', '' ]) } qw(text varchar char name));
 my %odd = (
 	int2 => [ -32768, 32767 ],
 	int4 => [ -2147483648, 2147483647, 46341 ],
@@ -43,7 +44,8 @@ my %odd = (
 	timestamptz => [ 'infinity', '-infinity', '4713-11-24 12:00:00 BC', '294276-12-31 12:00+00', '2000-01-01'
 		. ' 00:00+00' ],
 	bool => ['true'],
-	uuid => [ 'ffffffff-ffff-ffff-ffff-ffffffffffff', '80000000-0000-0000-0000-000000000000' ]);
+	uuid => [ 'ffffffff-ffff-ffff-ffff-ffffffffffff', '80000000-0000-0000-0000-000000000000' ],
+	map { ($_ => [ ' ', 'b ', '%', 'a_', 'ä', 'Ä', '日本', 'ß', "\t", 'zz' ]) } qw(text varchar char name));
 
 # Types that a column may be compared with without a cast of the column, and constants that only those have.
 my %across = (
@@ -55,7 +57,10 @@ my %across = (
 	numeric => [qw(numeric int4 int8)],
 	date => [qw(date timestamp)],
 	timestamp => [qw(date timestamp)],
-	timestamptz => [qw(timestamptz)]);
+	timestamptz => [qw(timestamptz)],
+	varchar => [qw(varchar text)],
+	char => [qw(bpchar)],
+	name => [qw(name text)]);
 my %beyond = (
 	int2 => [ 32768, -32769, 2147483648, '9223372036854775807' ],
 	int4 => [ 2147483648, -2147483649, '-9223372036854775808' ],
@@ -73,11 +78,14 @@ my %unusual = (
 # numeric(14, 2) without its typmod.
 sub base { return $_[0] =~ s/\(.*//r }
 
+# Whether a type is one of strings.
+sub is_string { return $_[0] =~ /^(text|varchar|char|name|bpchar)/ }
+
 # A value of a type, odd or not, as text.
 sub odd_value
 {
 	my ($type, $odd) = @_;
-	return one_of(@{ ($odd ? \%odd : \%common)->{ base($type) } });
+	return one_of(@{ ($odd ? \%odd : \%common)->{ $type eq 'bpchar' ? 'char' : base($type) } });
 }
 
 # A constant that a column of a type is compared with.
@@ -103,6 +111,9 @@ sub plain_condition
 
 	return one_of($name, "NOT $name", "$name = true", "$name IS NULL", "$name IS NOT NULL") if $type eq 'bool';
 	return one_of("$name IS NULL", "$name IS NOT NULL") if chance(0.1);
+	return "$name " . one_of('LIKE', 'NOT LIKE', 'ILIKE', '~', '!~', '~*') . " '"
+		. one_of('a%', '%b', '_', 'a', '^a', 'b$') . "'"
+		if is_string($type) && chance(0.3);
 	return "$name BETWEEN " . constant($type, 1) . ' AND ' . constant($type, 1) if chance(0.2);
 	return "$name IN (" . join(', ', map { "'" . odd_value($type, chance(0.3)) . "'" } 1 .. 1 + number(4)) . ')'
 		if chance(0.15);
@@ -187,7 +198,7 @@ sub aggregate
 		return ("$function($name)", "$function(abs($name))") if $base eq 'float8' && !$exact;
 		$function = 'max';
 	}
-	return "count($name)" if $base =~ /^(bool|uuid)$/;
+	return "count($name)" if $base =~ /^(bool|uuid)$/ || ($plain && is_string($base));
 	return "$function($name)";
 }
 
@@ -195,7 +206,7 @@ sub aggregate
 sub ordered_aggregate
 {
 	my ($columns) = @_;
-	my ($name) = one_of(grep { $columns->{$_} !~ /^(uuid|bool)/ } sort keys %$columns);
+	my $name = one_of(grep { $columns->{$_} !~ /^(uuid|bool|text|varchar|char|name)/ } sort keys %$columns);
 	my $fraction = one_of(0, 1, 0.5, 0.25, 0.9, 0.001);
 	my $fractions = "ARRAY[" . join(', ', map { one_of(0, 0.1, 0.5, 0.75, 1, 'NULL') } 1 .. number(4)) . ']::float8[]';
 	my $within = "WITHIN GROUP (ORDER BY $name)";
@@ -252,7 +263,7 @@ sub returned
 sub page_query
 {
 	my ($table, $columns, $plain) = @_;
-	my @names = grep { $columns->{$_} !~ /^uuid/ } sort keys %$columns;
+	my @names = grep { $columns->{$_} !~ /^uuid/ && !is_string($columns->{$_}) } sort keys %$columns;
 	my @order = map { one_of(@names) } 1 .. one_of(1, 1, 2, $plain ? 2 : 4);
 	my $where = random_filter($columns, $plain);
 	my $limit = one_of(1, 5, 20, 20, 1000);

@@ -22,9 +22,11 @@ my %added = (
 	q => [ 'numeric(8,0)', 'id % 1000' ],
 	c => [ 'time', "time '00:00' + id % 86400 * interval '1 s'" ],
 	t => [ 'timestamp', "timestamp '2020-01-01' + id % 300 * interval '1 day'" ],
+	v => [ 'varchar(12)', "'v' || id % 60" ],
+	h => [ 'char(6)', "nullif('h' || id % 30, 'h3')" ],
 	z => [ 'timestamptz', "timestamptz '2020-01-01 00:00+00' + id % 300 * interval '1 day'" ]);
 # without the column that has an index, which is cheaper
-my %asked = (a => 'int4', b => 'int8', f => 'float8', d => 'date', o => 'bool',
+my %asked = (a => 'int4', b => 'int8', f => 'float8', d => 'date', o => 'bool', pad => 'text',
 	map { $_ => $added{$_}[0] } keys %added);
 # those whose values never leave their type's range in a product of a few
 my @numbers = qw(a b m q);
@@ -46,7 +48,7 @@ sub odd_change
 {
 	my ($table, $id) = @_;
 	my $odd = chance(0.3);
-	my @names = grep { chance(0.4) } qw(s g x c t z d q);
+	my @names = grep { chance(0.4) } qw(s g x c t z d q v h);
 
 	@names = ('t') unless @names;
 	return "UPDATE $table SET " . join(', ', map { "$_ = '" . odd_value($asked{$_}, $odd && $_ ne 'q') . "'" } @names)

@@ -4,8 +4,6 @@
 #define _GNU_SOURCE
 #include "columns_peer.h"
 
-#include "src/service/dictionary.h"
-
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +145,8 @@ test_strings(peer *p)
 	const gsd_dictionary *small, *large;
 
 	tap_ok(make_strings_table(p, GS_U8) == GS_OK, "a table with a dictionary is made");
-	tap_ok(make_strings_table(p, GS_U8) == GS_OK && make_strings_table(p, GS_U16) == GS_INVALID, "and taken over as it is");
+	tap_ok(make_strings_table(p, GS_U8) == GS_OK && make_strings_table(p, GS_U16) == GS_INVALID,
+		   "and taken over as it is");
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 0, 100, 0, 40)) == GS_OK, "strings come with a segment");
 	small = map_dictionary(p, 0);
 	tap_ok(small != NULL && strings_right(small, 100, 40), "and get codes in their order");
@@ -159,7 +158,8 @@ test_strings(peer *p)
 	large = map_dictionary(p, 0);
 	tap_ok(small != NULL && small->retired && large != NULL && !large->retired && gsd_dictionary_count(large) == 202 &&
 			   gsd_dictionary_find(large, gsd_dictionary_strings(small), 40) == 0, "in a larger copy");
-	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 202, 100, 2000, 8)) == GS_TOO_BIG && p->in.done.number == 1,
+	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 202, 100, 2000, 8)) == GS_TOO_BIG &&
+			   p->in.done.number == 1,
 		   "more codes than the width has");
 	say_number(p, GSD_DROP, STRINGS_TABLE);
 	tap_ok(heard_done(p) == GS_OK, "the table goes");

@@ -57,7 +57,8 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 		case GSD_KEEP:
 			return m->keep.slot < GSD_MAX_SLOTS;
 		case GSD_STORE:
-			return m->store.slot < GSD_MAX_SLOTS && m->store.npages > 0 && m->store.pages_at % 8 == 0 && m->store.zero == 0;
+			return m->store.slot < GSD_MAX_SLOTS && m->store.npages > 0 && m->store.pages_at % 8 == 0 &&
+				   m->store.zero == 0;
 		case GSD_DICTIONARY:
 			return m->dictionary_of.zero == 0;
 		case GSD_PUBLISH:

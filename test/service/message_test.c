@@ -41,7 +41,8 @@ make_packet(gsd_message *m)
 		sizeof(gsd_result), sizeof(gsd_begun), sizeof(gsd_devices), sizeof(gsd_begin),
 		sizeof(gsd_settings), sizeof(gsd_table), sizeof(gsd_number), sizeof(gsd_keep), sizeof(gsd_store),
 		sizeof(gsd_publish), sizeof(gsd_wanted), sizeof(gsd_note), sizeof(gsd_done),
-		sizeof(gsd_dictionary_of), sizeof(gsd_map_of), sizeof(gsd_table_info), sizeof(gsd_check), sizeof(gsd_checked), sizeof(gsd_ask),
+		sizeof(gsd_dictionary_of),
+		sizeof(gsd_map_of), sizeof(gsd_table_info), sizeof(gsd_check), sizeof(gsd_checked), sizeof(gsd_ask),
 		sizeof(gsd_answered),
 	};
 	size_t bytes = sizes[rnd_below(sizeof(sizes) / sizeof(sizes[0]))];

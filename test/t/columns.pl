@@ -65,10 +65,12 @@ SQL
 # loading
 $node->safe_psql('postgres', "SELECT gpusort_columns_add('t')");
 is(answer(), 't|t', 'all is held once the function returns');
-is($node->safe_psql('postgres', 'SELECT string_agg("column", \' \' ORDER BY "column") FROM gpusort_columns'), 'a id n',
-	'all columns that can be held');
-is($node->safe_psql('postgres', "SELECT bool_and(state = 'ready' AND held = pages AND bytes > 0) FROM gpusort_columns"),
-	't', 'the view says so');
+is($node->safe_psql('postgres', 'SELECT string_agg("column", \' \' ORDER BY "column") FROM gpusort_columns'),
+	'a id n s', 'all columns that can be held');
+is($node->safe_psql('postgres', "SELECT bool_and(state = 'ready' AND held = pages AND bytes > 0) FROM gpusort_columns "
+		. "WHERE \"column\" <> 's'"), 't', 'the view says so');
+is($node->safe_psql('postgres', "SELECT state, last_reason FROM gpusort_columns WHERE \"column\" = 's'"),
+	'not held|it has different values in more than half of the rows', 'and why a column is not held');
 cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpusort columns'"),
 	'==', 1, 'there is one keeper');
 

@@ -24,7 +24,8 @@ max_worker_processes = 16
 CONF
 my @types = ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric(14,2)', 'numeric(8,0)', 'numeric(30,6)',
 	'date', 'time',
-	'timestamp', 'timestamptz', 'bool', 'oid', 'uuid', 'int4', 'int8', 'numeric(14,2)', 'float8');
+	'timestamp', 'timestamptz', 'bool', 'oid', 'uuid', 'int4', 'int8', 'numeric(14,2)', 'float8', 'text', 'text',
+	'varchar(20)', 'char(6)', 'name');
 
 comparison_functions($node);
 

@@ -84,7 +84,8 @@ plan_term(const gs_steps *steps, const gs_term *term)
 	if (term->test >= GS_TEST_IS_NULL && term->test < GS_TEST_EQ_COLUMN)
 		return q;
 	q.way = GS_TERM_OTHER;
-	if (term->test == GS_TEST_IN || term->test == GS_TEST_IN_BITS || term->test >= GS_TEST_EQ_COLUMN || type == GS_U64 || type == GS_U128)
+	if (term->test == GS_TEST_IN || term->test == GS_TEST_IN_BITS || term->test >= GS_TEST_EQ_COLUMN ||
+		type == GS_U64 || type == GS_U128)
 		return q;
 	term_interval((const gs_constant *) gs_steps_at(steps, term->constants), term->test, real, least, greatest, &low,
 				  &high);
