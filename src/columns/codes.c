@@ -66,7 +66,7 @@ dictionary_map(DictionaryMaps *maps, ServiceLink *link, uint64 table, uint32 col
 	if (*file != NULL)
 		munmap(unconstify(gsd_dictionary *, *file), gsd_dictionary_bytes(*file));
 	*file = fd >= 0 ? map_file(fd) : NULL;
-	if (*file == NULL && *why == ENGINE_OK)
+	if (fd >= 0 && *file == NULL)
 		*why = ENGINE_NO_FILE;
 	return *file;
 }

@@ -19,7 +19,7 @@ typedef struct DictionaryMaps
 
 /*
  * Maps a column's dictionary, again if there is a larger copy.  maps has memory that lasts.  NULL: the service does not
- * give it.
+ * give it, or (ENGINE_OK) does not have the table.
  */
 extern const gsd_dictionary *dictionary_map(DictionaryMaps *maps, ServiceLink *link, uint64 table, uint32 column,
 											EngineFailure *why);

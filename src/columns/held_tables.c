@@ -63,7 +63,7 @@ held_dictionary(ServiceLink *link, HeldTable *table, int column, const char **wh
 		table->dictionaries = MemoryContextAllocZero(TopMemoryContext, sizeof(DictionaryMaps));
 	file = dictionary_map(table->dictionaries, link, table->table, (uint32) column, &failure);
 	if (file == NULL)
-		*why = engine_failure_text(failure);
+		*why = failure == ENGINE_OK ? "its columns are not held" : engine_failure_text(failure);
 	return file;
 }
 

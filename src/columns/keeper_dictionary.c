@@ -86,15 +86,17 @@ kept_table_outgrown(KeptTable *table, int column, bool no_memory)
 		limit_column(table, outgrown, no_memory ? LIMIT_MEMORY : outgrown->gs == GS_U8 ? LIMIT_16_BITS : LIMIT_32_BITS);
 }
 
-/* Returns the rows that a table will have when it is loaded, by those of its published version. */
-static double
-expected_rows(const KeptTable *table, const StoreInfo *info)
+/*
+ * Returns true if there are entries for more than half of the rows that a table will have when it is loaded, by those of
+ * the version that this keeper has published.
+ */
+static bool
+is_too_large(const KeptTable *table, uint32 count, const StoreInfo *info)
 {
 	BlockNumber placed = table->shown->held + table->shown->nyoung;
+	double		pages = Max(table->loading ? table->nblocks : placed, placed);
 
-	if (placed == 0)
-		return 0;
-	return (double) info->rows * Max(table->loading ? table->nblocks : placed, placed) / placed;
+	return placed > 0 && info->rows > 0 && count > (double) info->rows * pages / placed / 2;
 }
 
 void
@@ -118,7 +120,7 @@ kept_table_judge_dictionaries(KeptTable *table, ServiceLink *link, EngineFailure
 		if (!informed && !store_info(link, table->relation, &info, why))
 			return;
 		informed = true;
-		if (info.rows > 0 && count > expected_rows(table, &info) / 2)
+		if (is_too_large(table, count, &info))
 			limit_column(table, column, table->judged ? LIMIT_NONE : LIMIT_VALUES);
 	}
 	table->judged = table->judged || table->shown->state == PAGE_MAP_READY;

@@ -155,6 +155,16 @@ is_current(Loader *loader)
 	return true;
 }
 
+/* Returns true if some column is one of strings. */
+static bool
+has_strings(const LoadShared *shared)
+{
+	for (uint32 i = 0; i < shared->ncolumns; i++)
+		if (shared->columns[i].form == COLUMN_CODES)
+			return true;
+	return false;
+}
+
 /* Reads pages until the time is over. */
 static void
 read_some(Loader *loader)
@@ -171,7 +181,8 @@ read_some(Loader *loader)
 		return;
 	}
 	/* keeps strings out of line until they are read */
-	PushActiveSnapshot(GetTransactionSnapshot());
+	if (has_strings(loader->shared))
+		PushActiveSnapshot(GetTransactionSnapshot());
 	loader->horizon = GetOldestNonRemovableTransactionId(loader->rel);
 	loader->strategy = GetAccessStrategy(BAS_BULKREAD);
 	while (!loader->over && next_word(loader))
@@ -184,7 +195,8 @@ read_some(Loader *loader)
 	}
 	flush(loader);
 	tell_outgrown(loader);
-	PopActiveSnapshot();
+	if (has_strings(loader->shared))
+		PopActiveSnapshot();
 	if (loader->left == 0 && loader->word >= (loader->shared->nblocks + 63) / 64)
 		loader->over = true;
 	FreeAccessStrategy(loader->strategy);

@@ -340,10 +340,7 @@ segment_store(SegmentWriter *writer, uint32 *segment, uint32 *npages, EngineFail
 		writer->no_strings = *why == ENGINE_NO_MEMORY;
 		*why = ENGINE_OK;
 	}
-	if (stored && !begin_codes(writer))
-	{
-		*why = ENGINE_NO_FILE;
-		stored = false;
-	}
+	/* what is stored stays so; without dictionaries no more is */
+	writer->begin_anew = stored && !begin_codes(writer);
 	return stored;
 }

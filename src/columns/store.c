@@ -245,7 +245,7 @@ store_dictionary(ServiceLink *link, uint64 table, uint32 column, EngineFailure *
 	if (!send_question(link, &question.head, -1, why))
 		return -1;
 	*why = link_receive_file(link, &answer, &fd);
-	if (is_answer(link, &answer, GSD_MAP_OF, why) && fd < 0)
+	if (is_answer(link, &answer, GSD_MAP_OF, why) && answer.map_of.table != 0 && fd < 0)
 		*why = ENGINE_NO_FILE;
 	return fd;
 }

@@ -95,7 +95,7 @@ extern bool store_wanted(ServiceLink *link, uint64 table, BlockNumber nblocks, u
 /* Returns a descriptor of the map of a table of this database, or -1 (ENGINE_OK: the service does not hold it). */
 extern int	store_map(ServiceLink *link, Oid relation, uint64 *table, EngineFailure *why);
 
-/* Returns a read-only descriptor of the file of a column's dictionary, or -1. */
+/* Returns a read-only descriptor of the file of a column's dictionary, or -1 (ENGINE_OK: there is no such table). */
 extern int	store_dictionary(ServiceLink *link, uint64 table, uint32 column, EngineFailure *why);
 extern bool store_info(ServiceLink *link, Oid relation, StoreInfo *info, EngineFailure *why);
 

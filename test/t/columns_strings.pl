@@ -1,0 +1,98 @@
+# Resident columns of strings: how dictionaries grow, are taken over by another keeper, become too large for the rows or
+# the memory, and go with what nobody needs any more.
+use strict;
+use warnings;
+
+use GpuSortColumns;
+use GpuSortService;
+use GpuSortTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = columns_node('columns_strings', 'autovacuum = off');
+
+# A view of a table's columns: "column state encoding entries", one after the other.
+sub shown
+{
+	my ($table) = @_;
+	return run("SELECT string_agg(concat_ws(' ', \"column\", state, encoding, distinct_values), '; ' ORDER BY "
+			. "\"column\") FROM gpusort_columns WHERE rel = '$table'::regclass");
+}
+
+# Waits until a table is shown like this.
+sub shows
+{
+	my ($table, $pattern, $name) = @_;
+	my $now;
+
+	wait_until(sub { $now = shown($table); return $now =~ $pattern }, $name) or diag($now);
+}
+
+# Passes if columns answer a query with PostgreSQL's rows, once they are held.
+sub same
+{
+	my ($query) = @_;
+	my ($off, $on) = (run('SET gpusort.columns = off', $query), undef);
+
+	wait_until(sub { return $node->psql('postgres', "SET gpusort.columns = force; $query", stdout => \$on) == 0 },
+		"answered: $query");
+	is($on, $off, $query);
+}
+
+run(q{CREATE TABLE t (a int, s text, h text)},
+	q{INSERT INTO t SELECT i, 's' || i % 20, 'h' || i % 100 FROM generate_series(1, 20000) i}, 'VACUUM ANALYZE t',
+	q{SELECT gpusort_columns_add('t')});
+shows('t', qr/^a ready as is; h ready dictionary, codes of 8 bits 100; s ready dictionary, codes of 8 bits 20$/, 'held');
+my @queries = ('SELECT s, count(*), sum(a) FROM t GROUP BY s ORDER BY s', 'SELECT count(DISTINCT h) FROM t',
+	q{SELECT count(*), count(DISTINCT s) FROM t WHERE h LIKE 'h1%' AND s <> 's3'});
+same($_) foreach @queries;
+
+# new strings, more than 8 bits have codes for, and then more than 16
+run(q{INSERT INTO t SELECT i, 'new' || i % 5, 'n' || i % 300 FROM generate_series(1, 3000) i}, 'VACUUM t');
+same($queries[0]);
+shows('t', qr/h ready dictionary, codes of 16 bits 400; s ready dictionary, codes of 8 bits 25/, 'wider codes');
+same($_) foreach @queries;
+run(q{INSERT INTO t SELECT i, 's1', 'n' || i / 3 FROM generate_series(1, 240000) i}, 'VACUUM t');
+same($queries[0]);
+shows('t', qr/h ready dictionary, codes of 32 bits 80\d\d\d; s ready dictionary, codes of 8 bits 25/, 'the widest');
+same($_) foreach @queries;
+
+# another keeper takes dictionaries over, and what is known of columns
+run(q{CREATE TABLE u (a int, s text, x text)}, q{INSERT INTO u SELECT i, 's' || i % 9, 'x' || i FROM generate_series(1, }
+		. q{30000) i}, 'VACUUM u', q{SELECT gpusort_columns_add('u')});
+shows('u', qr/^a ready as is; s ready dictionary, codes of 16 bits 9; x not held$/, 'a column of too many strings');
+my $since = run(q{SELECT max(ready_since) FROM gpusort_columns WHERE rel = 'u'::regclass});
+end_keeper();
+run(q{INSERT INTO u VALUES (1, 'after', 'y')});
+same(q{SELECT s, count(*) FROM u WHERE s >= 'a' GROUP BY s ORDER BY s});
+shows('u', qr/^a ready as is; s ready dictionary, codes of 16 bits 10; x not held$/, 'as before');
+is(run(q{SELECT max(ready_since) FROM gpusort_columns WHERE rel = 'u'::regclass}), $since, 'without a load');
+
+# strings of rows that are gone
+run(q{CREATE TABLE c (a int, s text)}, q{INSERT INTO c SELECT i, 'c' || i % 900 FROM generate_series(1, 4000) i},
+	'VACUUM c', q{SELECT gpusort_columns_add('c')});
+shows('c', qr/s ready dictionary, codes of 16 bits 900$/, 'held before the changes');
+foreach my $turn (1 .. 3)
+{
+	run("UPDATE c SET s = 'turn $turn ' || a % 900", 'VACUUM c');
+	same(qq{SELECT count(DISTINCT s), count(*) FROM c WHERE s LIKE 'turn $turn%'});
+}
+shows('c', qr/s ready dictionary, codes of 16 bits (?:9|1[0-9])\d\d$/, 'a new dictionary when most strings are of no row');
+
+# a service that starts anew
+kill 'KILL', service_pids($node);
+same($_) foreach @queries[0, 2];
+
+# too little memory for a dictionary
+run(q{CREATE TABLE m (a int, s text, l text)}, q{INSERT INTO m SELECT i, 's' || i % 9, repeat('long' || i % 9000, 200) }
+		. q{FROM generate_series(1, 27000) i}, 'VACUUM m');
+$node->append_conf('postgresql.conf', 'gpusort.columns_memory = 8MB');
+run("SELECT gpusort_columns_remove('$_')") foreach qw(t u c);
+$node->reload;
+run(q{SELECT gpusort_columns_add('m')});
+shows('m', qr/^a ready as is; l not held; s ready dictionary, codes of 16 bits 9$/, 'the others are held');
+is(run(q{SELECT last_reason FROM gpusort_columns WHERE "column" = 'l'}), 'gpusort.columns_memory is used up', 'why');
+same(q{SELECT s, count(*) FROM m GROUP BY s ORDER BY s});
+$node->stop;
+sound($node);
+done_testing();
