@@ -87,8 +87,8 @@ kept_table_outgrown(KeptTable *table, int column, bool no_memory)
 }
 
 /*
- * Returns true if there are entries for more than half of the rows that a table will have when it is loaded, by those of
- * the version that this keeper has published.
+ * Returns true if there are entries for more than half of the rows that a table will have when it is loaded, by those
+ * of the version that this keeper has published.
  */
 static bool
 is_too_large(const KeptTable *table, uint32 count, const StoreInfo *info)

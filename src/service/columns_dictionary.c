@@ -10,11 +10,14 @@
 #include "columns.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
 
 #define LEAST_ROOM 1024u
 #define LEAST_STRINGS ((uint64_t) 32 << 10)
@@ -33,21 +36,8 @@ close_file(dictionary *d)
 	d->file = NULL;
 }
 
-/*
- * Returns a read-only descriptor of a file that cannot shrink, and closes the one that can write; -1: none can be had.
- */
-static int
-read_only(int fd)
-{
-	char path[32];
-	int copy;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	copy = fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) == 0 ?
-			   open(path, O_RDONLY | O_CLOEXEC) : -1;
-	close(fd);
-	return copy;
-}
+/* What nobody may do with a file but through the mapping that is there. */
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
 /*
  * Makes an empty file with this room.
@@ -56,25 +46,23 @@ static gs_status
 make_file(uint32_t room, uint64_t strings, dictionary *made)
 {
 	gsd_dictionary head = {.magic = GSD_DICTIONARY_MAGIC, .room = room, .slots = 2 * room, .strings_room = strings};
-	int fd;
 
 	made->bytes = gsd_dictionary_bytes(&head);
 	if (!gsd_host_take(made->bytes))
 		return GS_NOMEM;
 	made->file = MAP_FAILED;
-	fd = memfd_create("gpusort dictionary", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd >= 0 && ftruncate(fd, (off_t) made->bytes) == 0)
-		made->file = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	made->fd = made->file != MAP_FAILED ? read_only(fd) : -1;
-	if (made->fd >= 0)
+	made->fd = memfd_create("gpusort dictionary", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (made->fd >= 0 && ftruncate(made->fd, (off_t) made->bytes) == 0)
+		made->file = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made->fd, 0);
+	if (made->file != MAP_FAILED && fcntl(made->fd, F_ADD_SEALS, SEALS) == 0)
 	{
 		*made->file = head;
 		return GS_OK;
 	}
 	if (made->file != MAP_FAILED)
 		(void) munmap(made->file, made->bytes);
-	else if (fd >= 0)
-		close(fd);
+	if (made->fd >= 0)
+		close(made->fd);
 	made->file = NULL;
 	gsd_host_give(made->bytes);
 	return GS_NOMEM;

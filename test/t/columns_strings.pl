@@ -42,7 +42,8 @@ sub same
 run(q{CREATE TABLE t (a int, s text, h text)},
 	q{INSERT INTO t SELECT i, 's' || i % 20, 'h' || i % 100 FROM generate_series(1, 20000) i}, 'VACUUM ANALYZE t',
 	q{SELECT gpusort_columns_add('t')});
-shows('t', qr/^a ready as is; h ready dictionary, codes of 8 bits 100; s ready dictionary, codes of 8 bits 20$/, 'held');
+shows('t', qr/^a ready as is; h ready dictionary, codes of 8 bits 100; s ready dictionary, codes of 8 bits 20$/,
+	'held');
 my @queries = ('SELECT s, count(*), sum(a) FROM t GROUP BY s ORDER BY s', 'SELECT count(DISTINCT h) FROM t',
 	q{SELECT count(*), count(DISTINCT s) FROM t WHERE h LIKE 'h1%' AND s <> 's3'});
 same($_) foreach @queries;
@@ -58,8 +59,9 @@ shows('t', qr/h ready dictionary, codes of 32 bits 80\d\d\d; s ready dictionary,
 same($_) foreach @queries;
 
 # another keeper takes dictionaries over, and what is known of columns
-run(q{CREATE TABLE u (a int, s text, x text)}, q{INSERT INTO u SELECT i, 's' || i % 9, 'x' || i FROM generate_series(1, }
-		. q{30000) i}, 'VACUUM u', q{SELECT gpusort_columns_add('u')});
+run(q{CREATE TABLE u (a int, s text, x text)},
+	q{INSERT INTO u SELECT i, 's' || i % 9, 'x' || i FROM generate_series(1, 30000) i},
+	'VACUUM u', q{SELECT gpusort_columns_add('u')});
 shows('u', qr/^a ready as is; s ready dictionary, codes of 16 bits 9; x not held$/, 'a column of too many strings');
 my $since = run(q{SELECT max(ready_since) FROM gpusort_columns WHERE rel = 'u'::regclass});
 end_keeper();
@@ -77,7 +79,8 @@ foreach my $turn (1 .. 3)
 	run("UPDATE c SET s = 'turn $turn ' || a % 900", 'VACUUM c');
 	same(qq{SELECT count(DISTINCT s), count(*) FROM c WHERE s LIKE 'turn $turn%'});
 }
-shows('c', qr/s ready dictionary, codes of 16 bits (?:9|1[0-9])\d\d$/, 'a new dictionary when most strings are of no row');
+shows('c', qr/s ready dictionary, codes of 16 bits (?:9|1[0-9])\d\d$/,
+	'a new dictionary when most strings are of no row');
 
 # a service that starts anew
 kill 'KILL', service_pids($node);
