@@ -52,7 +52,7 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 				   sizeof(gsd_ask) + m->ask.ncolumns * sizeof(uint32_t) == bytes;
 		case GSD_ANSWERED:
 			return m->answered.bytes <= GS_GROUPS_MOST_BYTES &&
-				   m->answered.groups * sizeof(gs_reduced) <= m->answered.bytes &&
+				   m->answered.groups * sizeof(gs_row) <= m->answered.bytes &&
 				   (m->answered.status == GS_OK || m->answered.bytes == 0);
 		case GSD_KEEP:
 			return m->keep.slot < GSD_MAX_SLOTS;
