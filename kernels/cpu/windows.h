@@ -28,10 +28,14 @@ typedef struct gs_window_column
 	bool order;				  /* that of the orders, not of the partition */
 } gs_window_column;
 
-/* Records: the key of the partition, multiplied, and that of the orders, joined if they fit a word; columns; NULLs. */
+/*
+ * Records: the key of the partition, multiplied, and that of the orders, joined if they fit a word; those of the orders
+ * that the key has no room for; columns; NULLs.
+ */
 typedef struct gs_window_records
 {
-	gs_packed_keys orders;
+	gs_packed_keys orders, rest;
+	uint32_t rest_word;
 	bool joined;
 	uint32_t ncolumns, nulls_word, nnulls; /* nnulls: bits */
 	gs_window_column columns[GS_STEPS_MAX_COLUMNS];

@@ -44,6 +44,8 @@ plan_words(gs_cpu_windows *w)
 
 	r->joined = w->head.keys.bits + r->orders.bits <= 64;
 	words = r->joined ? 1 : 2;
+	r->rest_word = words;
+	words += r->rest.n > 0;
 	for (uint64_t columns = w->columns; columns != 0; columns &= columns - 1)
 	{
 		gs_window_column *c = &r->columns[r->ncolumns++];
@@ -74,15 +76,30 @@ choose_parts(gs_cpu_windows *w, uint32_t words)
 	w->split_bits = s->part_bits > w->head.keys.bits ? s->part_bits - w->head.keys.bits : 0;
 }
 
+/* Plans the orders: as many as fit a key, then the rest. */
+static gs_status
+plan_orders(gs_cpu_windows *w)
+{
+	const gs_row_order *orders = gs_steps_at(w->head.steps, w->step->orders);
+	gs_window_records *r = &w->records;
+	uint32_t n = w->step->norders;
+	gs_status status;
+
+	orders += w->step->npartition;
+	while ((status = gs_packed_orders_make(&r->orders, w->head.steps, w->head.ranges, orders, n)) == GS_TOO_BIG &&
+		   n > 1)
+		n--;
+	GS_TRY(status);
+	return gs_packed_orders_make(&r->rest, w->head.steps, w->head.ranges, orders + n, w->step->norders - n);
+}
+
 gs_status
 gs_window_plan(gs_cpu_windows *w, gs_engine *engine)
 {
-	const gs_row_order *orders = gs_steps_at(w->head.steps, w->step->orders);
 	gs_cpu_groups *s;
 	uint32_t words;
 
-	GS_TRY(gs_packed_orders_make(&w->records.orders, w->head.steps, w->head.ranges, orders + w->step->npartition,
-								 w->step->norders));
+	GS_TRY(plan_orders(w));
 	words = plan_words(w);
 	GS_TRY(gs_groups_make(engine, &w->head, &w->scatter));
 	s = w->scatter;
@@ -130,6 +147,18 @@ place_keys(gs_group_job *j, const gs_window_records *r, const uint64_t *orders, 
 		GS_TRY(gs_place_first(j, 0, parts, 0, j->keys, n, ahead));
 	}
 	gs_place_word(j, &g->streams[0], 1, orders, 1, n, ahead);
+	return GS_OK;
+}
+
+/* Writes the orders that the key has no room for. */
+static gs_status
+place_rest(gs_group_job *j, const gs_window_records *r, const uint64_t *mask, uint32_t n)
+{
+	uint64_t rest[GS_STEP_ROWS];
+
+	if (!gs_pack_keys(&r->rest, j->w->loops, &j->w->plan, &j->block, mask, n, rest))
+		return GS_INVALID;
+	gs_place_word(j, &j->g->streams[0], r->rest_word, rest, 1, n, ahead_of_keys(j, r, n));
 	return GS_OK;
 }
 
@@ -192,6 +221,8 @@ gs_window_add(gs_group_job *j)
 	if (j->g->factor != 1)
 		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
 	GS_TRY(place_keys(j, r, orders, n));
+	if (r->rest.n > 0)
+		GS_TRY(place_rest(j, r, mask, n));
 	for (uint32_t c = 0; c < r->ncolumns; c++)
 		if (r->columns[c].key == NULL)
 			place_column(j, &r->columns[c], mask, n);

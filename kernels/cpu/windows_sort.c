@@ -4,6 +4,8 @@
  */
 #include "windows.h"
 
+#define SHORT 16 /* rows that are put in order by insertion */
+
 size_t
 gs_ordered_make(const gs_cpu_windows *w, gs_ordered *o, uint64_t rows, char *memory)
 {
@@ -32,6 +34,7 @@ typedef struct part_sort
 	uint32_t bits, order_bits, place_bits; /* of the keys that differ; of these the orders'; of a place */
 	uint64_t *low, *high; /* the keys; high: what leaves 64 bits, or NULL */
 	uint64_t *partitions; /* their keys, unless the orders' are joined to them */
+	uint64_t *rest;		  /* orders that the keys have no room for, or NULL */
 	uint64_t *words, *other;
 	uint32_t *places, *more; /* of records, in order */
 	char *column;			 /* a column's values, or NULLs, as they came */
@@ -49,6 +52,7 @@ begin(part_sort *s)
 		used = 0;
 		s->low = gs_take(memory, &used, n * 8);
 		s->high = s->partitions = s->w->records.joined ? NULL : gs_take(memory, &used, n * 8);
+		s->rest = s->w->records.rest.n == 0 ? NULL : gs_take(memory, &used, n * 8);
 		s->words = gs_take(memory, &used, n * 8);
 		s->other = gs_take(memory, &used, n * 8);
 		s->places = gs_take(memory, &used, n * 4);
@@ -99,6 +103,8 @@ load_keys(part_sort *s)
 	load_word(s, 0, s->w->records.joined ? s->low : s->high, 1);
 	if (!s->w->records.joined)
 		load_word(s, 1, s->low, 1);
+	if (s->rest != NULL)
+		load_word(s, s->w->records.rest_word, s->rest, 1);
 	if (s->w->records.joined || s->bits > 64)
 		return;
 	for (uint32_t i = 0; i < s->n; i++)
@@ -181,6 +187,69 @@ mark(const part_sort *s, uint8_t *marks, bool first)
 				differ |= (gs_unsigned_wide) (s->high[a] ^ s->high[b]) << orders;
 			marks[i] = (uint8_t) ((differ >> all != 0) * GS_MARK_PARTITION | (differ != 0) * GS_MARK_PEERS);
 		}
+}
+
+/* Puts n places in the order of the rest, each stretch of SHORT by insertion. */
+static void
+insert(const part_sort *s, uint32_t *places, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t place = places[i], k = i;
+
+		for (; k % SHORT > 0 && s->rest[places[k - 1]] > s->rest[place]; k--)
+			places[k] = places[k - 1];
+		places[k] = place;
+	}
+}
+
+/* Merges places [0, middle) and [middle, n). */
+static void
+merge(const part_sort *s, const uint32_t *from, uint32_t middle, uint32_t n, uint32_t *to)
+{
+	uint32_t a = 0, b = middle;
+
+	for (uint32_t i = 0; i < n; i++)
+		to[i] = b == n || (a < middle && s->rest[from[a]] <= s->rest[from[b]]) ? from[a++] : from[b++];
+}
+
+/* Puts the rows [from, to), which are equal by their keys, in the order of the rest, and marks peers among them. */
+static gs_status
+settle(const part_sort *s, uint32_t from, uint32_t to, uint8_t *marks)
+{
+	uint32_t *places = s->places + from, *other = s->more + from, n = to - from;
+
+	insert(s, places, n);
+	for (uint64_t width = SHORT; width < n; width *= 2)
+	{
+		uint32_t *swap = places;
+
+		for (uint64_t i = 0; i < n; i += 2 * width)
+			merge(s, places + i, (uint32_t) (i + width < n ? width : n - i),
+				  (uint32_t) (i + 2 * width < n ? 2 * width : n - i), other + i);
+		places = other;
+		other = swap;
+		GS_TRY(gs_work_add(&s->cpu->work, (uint64_t) n * 4));
+	}
+	if (places != s->places + from)
+		memcpy(s->places + from, places, n * sizeof(*places));
+	for (uint32_t i = from + 1; i < to; i++)
+		marks[i] |= s->rest[s->places[i]] != s->rest[s->places[i - 1]] ? GS_MARK_PEERS : 0;
+	return GS_OK;
+}
+
+/* Puts all rows that are equal by their keys in the order of the rest. */
+static gs_status
+settle_all(const part_sort *s, uint8_t *marks)
+{
+	for (uint32_t from = 0, to; from < s->n; from = to)
+	{
+		for (to = from + 1; to < s->n && marks[to] == 0;)
+			to++;
+		if (to - from > 1)
+			GS_TRY(settle(s, from, to, marks));
+	}
+	return GS_OK;
 }
 
 /* Puts values, which came as words or pairs of them, in order. */
@@ -289,6 +358,8 @@ gs_window_sort(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint3
 	load_keys(&s);
 	GS_TRY(sort_keys(&s));
 	mark(&s, to->marks + at, first);
+	if (s.rest != NULL)
+		GS_TRY(settle_all(&s, to->marks + at));
 	for (uint32_t i = 0; i < w->records.ncolumns; i++)
 	{
 		const gs_window_column *c = &w->records.columns[i];
