@@ -64,7 +64,7 @@ all install uninstall installcheck clean:
 	@bash -c 'root=.; . test/lib.sh; die "$$(why_not "$$1")"' - '$(PG_CONFIG)'
 endif
 
-.PHONY: check demo dist deb docs test test-large soak columns-storm columns-random columns-rolls valgrind asan-server fuzz tsan coverage mutants gpucheck \
+.PHONY: check demo dist deb docs test test-large soak columns-storm columns-random columns-windows columns-rolls valgrind asan-server fuzz tsan coverage mutants gpucheck \
 	spills bench-everyday bench-kernels bench-queries bench-shards
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
@@ -94,11 +94,14 @@ soak:
 	@PG_CONFIG='$(PG_CONFIG)' SOAK_SECONDS='$(SECONDS)' $(if $(SEED),SEED='$(SEED)') test/run.sh soak
 
 # Resident columns: a storm, each answer compared; random queries; a day's worth of the keeper's rolls.  For TIME
-# seconds
+# seconds; QUERIES over windows
 columns-storm:
 	@PG_CONFIG='$(PG_CONFIG)' STORM_SECONDS='$(TIME)' ONLY=columns_storm VERBOSE=1 test/run.sh tap
 columns-random:
 	@PG_CONFIG='$(PG_CONFIG)' COLUMNS_RANDOM_SECONDS='$(TIME)' ONLY=columns_random VERBOSE=1 test/run.sh tap
+columns-windows: QUERIES = 20000
+columns-windows:
+	@PG_CONFIG='$(PG_CONFIG)' COLUMNS_WINDOWS='$(QUERIES)' ONLY=columns_windows VERBOSE=1 test/run.sh tap
 columns-rolls:
 	@PG_CONFIG='$(PG_CONFIG)' ROLLS_SECONDS='$(TIME)' ONLY=columns_rolls VERBOSE=1 test/run.sh tap
 

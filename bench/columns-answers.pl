@@ -43,6 +43,30 @@ my @queries = (
 		'SELECT customer, sum(price) FROM sales GROUP BY customer ORDER BY 2 DESC, 1 LIMIT 10' ],
 	[ 'page, 1 M rows down', 'sales', 'SELECT * FROM sales ORDER BY amount LIMIT 20 OFFSET 1000000' ],
 	[ 'rows of a filter', 'sales', 'SELECT * FROM sales WHERE customer BETWEEN 1000 AND 1010' ],
+	[ 'runs of state: lag', 'sales',
+		'SELECT count(*) FROM (SELECT state, lag(state) OVER (ORDER BY ts, id) p FROM sales) q '
+			. 'WHERE state IS DISTINCT FROM p' ],
+	[ 'runs of state: gpu_rle', 'sales', 'SELECT cardinality(gpu_rle(state ORDER BY ts, id)) FROM sales' ],
+	[ 'islands of state', 'sales',
+		'SELECT count(*) FROM (SELECT run, state, min(ts), max(ts), count(*) FROM (SELECT state, ts, '
+			. 'gpu_run_id(state) OVER (ORDER BY ts, id) AS run FROM sales) r GROUP BY run, state) q' ],
+	[ 'runs per shop: lag', 'sales',
+		'SELECT count(*) FROM (SELECT state, lag(state) OVER (PARTITION BY shop ORDER BY ts, id) p FROM sales) q '
+			. 'WHERE state IS DISTINCT FROM p' ],
+	[ 'runs per shop: gpu_rle', 'sales',
+		'SELECT shop, cardinality(gpu_rle(state ORDER BY ts, id)) FROM sales GROUP BY shop' ],
+	[ 'running total, float8', 'sales',
+		'SELECT max(r) FROM (SELECT sum(amount) OVER (PARTITION BY customer ORDER BY ts) r FROM sales) q' ],
+	[ 'running total, int4', 'sales',
+		'SELECT max(r) FROM (SELECT sum(state) OVER (PARTITION BY customer ORDER BY ts) r FROM sales) q' ],
+	[ 'running total, numeric', 'sales',
+		'SELECT max(r) FROM (SELECT sum(price) OVER (PARTITION BY customer ORDER BY ts) r FROM sales) q' ],
+	[ 'last three per customer', 'sales',
+		'SELECT count(*), sum(price) FROM (SELECT price, row_number() OVER (PARTITION BY customer ORDER BY ts DESC, '
+			. 'id) n FROM sales) q WHERE n <= 3' ],
+	[ 'seconds between, mean', 'sales',
+		'SELECT avg(extract(epoch FROM ts - p)) FROM (SELECT ts, lag(ts) OVER (PARTITION BY customer ORDER BY ts) p '
+			. 'FROM sales) q' ],
 	[ 'distinct parts', 'lineitem', 'SELECT count(DISTINCT l_partkey) FROM lineitem' ],
 	[ 'groups of suppliers', 'lineitem',
 		'SELECT l_suppkey, count(*), sum(l_quantity) FROM lineitem GROUP BY l_suppkey' ],
@@ -52,6 +76,8 @@ my @queries = (
 			. "AND l_shipdate < date '1994-01-01' + interval '1' year AND l_discount BETWEEN 0.06 - 0.01 AND"
 			. " 0.06 + 0.01 "
 			. 'AND l_quantity < 24' ]);
+
+@queries = grep { $_->[0] =~ /$ENV{QUERIES}/ } @queries if $ENV{QUERIES};
 
 sub say_line { printf "%-24s %s\n", @_; STDOUT->flush; return }
 

@@ -3,11 +3,13 @@
 
 ROWS      of the table of sales, default 3000000
 THREADS   default all cores
+QUERIES   a pattern of the names of queries, else all
 LINEITEM  a CSV file of TPC-H's lineitem; without it queries over it are left out
 
 The Python package duckdb is looked for in DUCKDB, too.  Prints the least of five runs of each query.
 """
 import os
+import re
 import sys
 import time
 
@@ -25,6 +27,23 @@ QUERIES = [
     ("median", "SELECT quantile_cont(amount, 0.5) FROM sales"),
     ("median per shop", "SELECT shop, quantile_cont(amount, 0.5) FROM sales GROUP BY shop"),
     ("customers, top 10", "SELECT customer, sum(price) FROM sales GROUP BY customer ORDER BY 2 DESC, 1 LIMIT 10"),
+    ("runs of state: lag", "SELECT count(*) FROM (SELECT state, lag(state) OVER (ORDER BY ts, id) p FROM sales) q "
+     "WHERE state IS DISTINCT FROM p"),
+    ("islands of state", "SELECT count(*) FROM (SELECT run, state, min(ts), max(ts), count(*) FROM (SELECT state, ts, "
+     "sum(begins) OVER (ORDER BY ts, id ROWS UNBOUNDED PRECEDING) AS run FROM (SELECT *, "
+     "(state IS DISTINCT FROM lag(state) OVER (ORDER BY ts, id))::int AS begins FROM sales)) GROUP BY run, state) q"),
+    ("runs per shop: lag", "SELECT count(*) FROM (SELECT state, lag(state) OVER (PARTITION BY shop ORDER BY ts, id) p "
+     "FROM sales) q WHERE state IS DISTINCT FROM p"),
+    ("running total, float8",
+     "SELECT max(r) FROM (SELECT sum(amount) OVER (PARTITION BY customer ORDER BY ts) r FROM sales) q"),
+    ("running total, int4",
+     "SELECT max(r) FROM (SELECT sum(state) OVER (PARTITION BY customer ORDER BY ts) r FROM sales) q"),
+    ("running total, numeric",
+     "SELECT max(r) FROM (SELECT sum(price) OVER (PARTITION BY customer ORDER BY ts) r FROM sales) q"),
+    ("last three per customer", "SELECT count(*), sum(price) FROM (SELECT price, row_number() OVER "
+     "(PARTITION BY customer ORDER BY ts DESC, id) n FROM sales) q WHERE n <= 3"),
+    ("seconds between, mean", "SELECT avg(epoch(ts - p)) FROM (SELECT ts, lag(ts) OVER "
+     "(PARTITION BY customer ORDER BY ts) p FROM sales) q"),
     ("distinct parts", "SELECT count(DISTINCT l_partkey) FROM lineitem"),
     ("groups of suppliers", "SELECT l_suppkey, count(*), sum(l_quantity) FROM lineitem GROUP BY l_suppkey"),
     ("median quantity", "SELECT quantile_cont(l_quantity, 0.5) FROM lineitem"),
@@ -63,7 +82,7 @@ def main():
     print(f"# DuckDB {duckdb.__version__}, {threads} threads, {rows} rows", flush=True)
     load(connection, rows, lineitem)
     for name, query in QUERIES:
-        if lineitem or "lineitem" not in query:
+        if re.search(os.environ.get("QUERIES", ""), name) and (lineitem or "lineitem" not in query):
             print(f"{name:24} {least(connection, query):8.2f} ms", flush=True)
 
 

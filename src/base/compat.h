@@ -12,8 +12,11 @@
 #endif
 
 #include "access/stratnum.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
 /* 16 moved variable-length datums out of postgres.h */
@@ -280,6 +283,51 @@ group_expressions(const Query *query)
 #define planned_group_clause(root)	((root)->parse->groupClause)
 #define planned_distinct_clause(root)	((root)->parse->distinctClause)
 #endif
+
+/* 19 has IGNORE NULLS */
+#if PG_VERSION_NUM >= 190000
+#define ignores_nulls(window) ((window)->ignore_nulls != NO_NULLTREATMENT)
+#else
+#define ignores_nulls(window) (false)
+#endif
+
+/*
+ * The conditions above a query that end its windows, and which nobody else tests: 15 and 16 keep them with the windows,
+ * 17 with their functions.
+ */
+static inline List *
+window_run_conditions(const PlannerInfo *root)
+{
+	List	   *conditions = NIL;
+	ListCell   *lc;
+
+#if PG_VERSION_NUM >= 170000
+	List	   *functions = pull_var_clause((Node *) root->processed_tlist,
+											PVC_INCLUDE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
+
+	foreach(lc, functions)
+	{
+		WindowFunc *function = lfirst(lc);
+		ListCell   *condition;
+
+		if (!IsA(function, WindowFunc))
+			continue;
+		foreach(condition, function->runCondition)
+		{
+			WindowFuncRunCondition *run = lfirst(condition);
+			Expr	   *left = run->wfunc_left ? (Expr *) function : run->arg;
+			Expr	   *right = run->wfunc_left ? run->arg : (Expr *) function;
+
+			conditions = lappend(conditions, make_opclause(run->opno, BOOLOID, false, left, right, InvalidOid,
+														   run->inputcollid));
+		}
+	}
+#else
+	foreach(lc, root->parse->windowClause)
+		conditions = list_concat(conditions, lfirst_node(WindowClause, lc)->runCondition);
+#endif
+	return conditions;
+}
 
 /* 18 has generated columns that are not stored */
 #if PG_VERSION_NUM >= 180000

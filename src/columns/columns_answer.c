@@ -132,11 +132,17 @@ static const char *
 take_groups(Asking *asking, StoreGroups *groups)
 {
 	ColumnsQuestion *question = asking->question;
-	void	   *some = palloc(GROUPS_AT_ONCE * gs_steps_result_bytes(question->steps.steps));
+	void	   *some;
 	EngineFailure failure = ENGINE_OK;
 	const char *why = NULL;
 	uint64		n;
 
+	if (question->query->nkeys > 0 && question->take == NULL)
+	{
+		question->groups += groups->count;
+		return NULL;
+	}
+	some = palloc(GROUPS_AT_ONCE * gs_steps_result_bytes(question->steps.steps));
 	while (why == NULL && (n = store_groups(groups, some, GROUPS_AT_ONCE, &failure)) > 0)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -34,7 +34,10 @@ typedef struct ColumnsQuestion
 	QueryValues values;
 	bool		explained;		/* EXPLAIN shows where columns lie */
 	ColumnsFigures *figures;	/* to which this answer's are added */
-	/* With keys: takes groups as they come, each keys, then aggregates.  Returns NULL, or why they are impossible. */
+	/*
+	 * With keys: takes groups as they come, each keys, then aggregates.  Returns NULL, or why they are impossible.
+	 * NULL: they stay where they are, and are counted.
+	 */
 	const char *(*take) (void *arg, const gs_reduced *groups, uint64 n);
 	void	   *arg;
 	RowPlaces  *places;			/* of rows: where they go; else NULL */

@@ -5,6 +5,9 @@
 
 #include "commands/explain.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
 #include "src/base/compat.h"
@@ -13,18 +16,85 @@
 #include "src/engine/engine.h"
 #include "columns_node.h"
 
+/*
+ * Mutator: has columns of a subquery's table be those of the only one, and window functions be without their windows,
+ * which only the nodes below have names for.
+ */
+static Node *
+name_columns(Node *node, void *context)
+{
+	const WindowFunc *function = (const WindowFunc *) node;
+	Var		   *var;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, WindowFunc))
+		return (Node *) makeFuncExpr(function->winfnoid, function->wintype,
+									 (List *) name_columns((Node *) function->args, context), function->wincollid,
+									 function->inputcollid, COERCE_EXPLICIT_CALL);
+	if (!IsA(node, Var))
+		return expression_tree_mutator(node, name_columns, context);
+	var = copyObject((Var *) node);
+	var->varno = 1;
+	var->varnosyn = 0;
+	return (Node *) var;
+}
+
+/* Appends the keys of a window behind some words. */
+static void
+append_keys(const GpuColumnsState *node, const QueryOrder *keys, int count, const char *words, StringInfo text)
+{
+	for (int i = 0; i < count; i++)
+	{
+		AttrNumber	number = node->query->columns[keys[i].member].number;
+
+		appendStringInfo(text, "%s%s%s%s", i > 0 ? ", " : words,
+						 quote_identifier(get_attname(RelationGetRelid(node->table), number, false)),
+						 keys[i].descending ? " DESC" : "",
+						 keys[i].nulls_first == keys[i].descending ? "" : keys[i].nulls_first ? " NULLS FIRST" :
+						 " NULLS LAST");
+	}
+}
+
+/* Prints the partitions of windows, and the orders of their rows. */
+static void
+explain_windows(GpuColumnsState *node, ExplainState *es)
+{
+	List	   *texts = NIL;
+
+	if (node->query == NULL && columns_translate(node) != NULL)
+		return;
+	for (int i = 0; i < node->query->nwindows; i++)
+	{
+		const QueryWindow *window = &node->query->windows[i];
+		StringInfoData text;
+
+		initStringInfo(&text);
+		append_keys(node, window->keys, window->npartition, "PARTITION BY ", &text);
+		append_keys(node, window->keys + window->npartition, window->norders,
+					window->npartition > 0 ? " ORDER BY " : "ORDER BY ", &text);
+		texts = lappend(texts, psprintf("(%s)", text.data));
+	}
+	if (texts != NIL)
+		ExplainPropertyList("Windows", texts, es);
+}
+
 /* Prints expressions: ANDed, or one behind another. */
 static void
 explain_expressions(GpuColumnsState *node, const char *label, List *list, bool anded, List *ancestors, ExplainState *es)
 {
 	List	   *context;
 	List	   *texts = NIL;
-	bool		prefix = explain_rtable_size(es) > 1 || es->verbose;
+	bool		prefix = !node->opened && (explain_rtable_size(es) > 1 || es->verbose);
 	ListCell   *lc;
 
 	if (list == NIL)
 		return;
-	context = set_deparse_context_plan(es->deparse_cxt, node->css.ss.ps.plan, ancestors);
+	context = node->opened ?
+		deparse_context_for(RelationGetRelationName(node->table), RelationGetRelid(node->table)) :
+		set_deparse_context_plan(es->deparse_cxt, node->css.ss.ps.plan, ancestors);
+	if (node->opened)
+		list = (List *) name_columns((Node *) list, NULL);
 	if (anded)
 		list = list_make1(make_ands_explicit(list));
 	foreach(lc, list)
@@ -135,6 +205,8 @@ columns_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	GpuColumnsState *node = (GpuColumnsState *) css;
 
 	explain_expressions(node, "Column Filter", node->parts.conditions, true, ancestors, es);
+	explain_windows(node, es);
+	explain_expressions(node, "Window Filter", node->parts.above, true, ancestors, es);
 	explain_expressions(node, "Group Key", node->parts.keys, false, ancestors, es);
 	explain_expressions(node, "Group Filter", node->parts.having, true, ancestors, es);
 	explain_top(node, ancestors, es);

@@ -198,7 +198,7 @@ append_term(FilterBuilder *builder, int column, gs_test test, int nconstants, co
 {
 	FilterTerm *term = &builder->filter->terms[builder->filter->nterms++];
 
-	*term = (FilterTerm) {column, test, nconstants, NULL};
+	*term = (FilterTerm) {.column = column, .test = test, .nconstants = nconstants};
 	if (nconstants > 0)
 		term->constants = memcpy(palloc_array(gs_constant, nconstants), constants, sizeof(gs_constant) * nconstants);
 }
@@ -398,7 +398,12 @@ add_comparison(FilterBuilder *builder, const QueryTerm *term)
 static const char *
 add_term(FilterBuilder *builder, const QueryTerm *term)
 {
-	if (term->value >= 0)
+	if (term->test >= GS_TEST_EQ_COLUMN)
+	{
+		append_term(builder, term->column, term->test, 0, NULL);
+		builder->filter->terms[builder->filter->nterms - 1].other = term->value;
+	}
+	else if (term->value >= 0)
 	{
 		if (!builder->values->nulls[term->value])
 			return add_comparison(builder, term);
@@ -484,4 +489,36 @@ columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int n
 		append_term(&builder, 0, GS_TEST_NEVER, 0, NULL);
 	}
 	return filter->nterms <= (int) GS_STEPS_MAX_TERMS ? NULL : "it has too many conditions";
+}
+
+/* ---------------------------------------------------------------- writing */
+
+void
+columns_put_terms(StepsWriter *writer, const Filter *filter, gs_term *out)
+{
+	for (int i = 0; i < filter->nterms && !writer->full; i++)
+	{
+		const FilterTerm *term = &filter->terms[i];
+
+		out[i].column = (uint32) term->column;
+		out[i].test = (uint32) term->test;
+		out[i].nconstants = (uint32) term->nconstants;
+		if (term->test >= GS_TEST_EQ_COLUMN)
+			out[i].constants = (uint32) term->other;
+		if (term->nconstants > 0)
+			out[i].constants = steps_put(writer, term->constants, sizeof(gs_constant) * (Size) term->nconstants);
+	}
+}
+
+void
+columns_put_filter(StepsWriter *writer, gs_step_kind kind, const Filter *filter)
+{
+	uint32		offset = steps_begin(writer, kind, sizeof(gs_filter_step) + sizeof(gs_term) * (Size) filter->nterms);
+	gs_filter_step *step = (gs_filter_step *) (writer->data + offset);
+
+	if (writer->full)
+		return;
+	step->nterms = (uint32) filter->nterms;
+	columns_put_terms(writer, filter, step->terms);
+	steps_end(writer, offset);
 }

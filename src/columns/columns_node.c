@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
@@ -15,6 +16,7 @@
 #include "optimizer/optimizer.h"
 
 #include "src/base/guc.h"
+#include "columns_arrays.h"
 #include "columns_node.h"
 #include "columns_result.h"
 
@@ -39,13 +41,17 @@ take_parts(ColumnsParts *parts, const CustomScan *scan)
 {
 	List	   *left = list_copy(scan->custom_scan_tlist);
 
+	(void) take_part(&left, scan, COLUMNS_MEMBERS);
 	parts->keys = take_part(&left, scan, COLUMNS_KEYS);
 	parts->aggregates = take_part(&left, scan, COLUMNS_AGGREGATES);
 	parts->conditions = take_part(&left, scan, COLUMNS_CONDITIONS);
+	parts->window_keys = take_part(&left, scan, COLUMNS_WINDOW_KEYS);
+	parts->above = take_part(&left, scan, COLUMNS_ABOVE);
 	parts->having = take_part(&left, scan, COLUMNS_HAVING);
 	parts->limits = take_part(&left, scan, COLUMNS_LIMITS);
 	parts->kinds = list_nth(scan->custom_private, COLUMNS_PRIVATE_KINDS);
 	parts->orders = list_nth(scan->custom_private, COLUMNS_PRIVATE_ORDERS);
+	parts->windows = list_copy_tail(list_nth(scan->custom_private, COLUMNS_PRIVATE_SUBQUERY), 1);
 }
 
 /* BeginCustomScan */
@@ -54,10 +60,17 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 {
 	GpuColumnsState *node = (GpuColumnsState *) css;
 	const CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+	const List *subquery = list_nth(scan->custom_private, COLUMNS_PRIVATE_SUBQUERY);
 
 	node->child = ExecInitNode(linitial(scan->custom_plans), estate, eflags);
 	css->custom_ps = list_make1(node->child);
 	node->leaves = list_nth(scan->custom_private, COLUMNS_PRIVATE_LEAVES);
+	node->counted = list_nth_int(list_nth(scan->custom_private, COLUMNS_PRIVATE_COUNTS), COLUMNS_COUNTED) != 0;
+	node->table = css->ss.ss_currentRelation;
+	node->opened = node->table == NULL;
+	/* the plan of the subquery, which is below, has its lock and checks who may read it */
+	if (node->opened)
+		node->table = table_open(linitial_oid(linitial(subquery)), NoLock);
 	take_parts(&node->parts, scan);
 	node->context = AllocSetContextCreate(estate->es_query_cxt, "gpusort columns", ALLOCSET_SMALL_SIZES);
 	node->some = AllocSetContextCreate(estate->es_query_cxt, "gpusort groups", ALLOCSET_SMALL_SIZES);
@@ -123,6 +136,14 @@ put_group(const GpuColumnsState *node, const gs_reduced *group)
 						  slot->tts_isnull);
 }
 
+/* Writes the number of groups to the scan's slot. */
+static void
+put_count(const GpuColumnsState *node)
+{
+	node->css.ss.ss_ScanTupleSlot->tts_values[0] = Int64GetDatum((int64) node->question->groups);
+	node->css.ss.ss_ScanTupleSlot->tts_isnull[0] = false;
+}
+
 /* ColumnsQuestion.take: adds groups to their store. */
 static const char *
 take_groups(void *arg, const gs_reduced *groups, uint64 n)
@@ -141,6 +162,34 @@ take_groups(void *arg, const gs_reduced *groups, uint64 n)
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(node->some);
+	return why;
+}
+
+/* ColumnsQuestion.take: keeps the elements of arrays. */
+static const char *
+take_elements(void *arg, const gs_reduced *groups, uint64 n)
+{
+	return arrays_take(((GpuColumnsState *) arg)->arrays, groups, n);
+}
+
+/* Makes arrays of all elements, and adds them to the store. */
+static const char *
+put_arrays(GpuColumnsState *node)
+{
+	const TupleTableSlot *slot = node->css.ss.ss_ScanTupleSlot;
+	const char *why = arrays_order(node->arrays, node->question->rows);
+	bool		done = false;
+
+	while (why == NULL && !done)
+	{
+		MemoryContext old = MemoryContextSwitchTo(node->some);
+
+		why = arrays_next(node->arrays, slot->tts_values, slot->tts_isnull, &done);
+		if (why == NULL && !done)
+			tuplestore_putvalues(node->groups, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(node->some);
+	}
 	return why;
 }
 
@@ -178,20 +227,26 @@ answer_from_columns(GpuColumnsState *node)
 
 	if (why != NULL)
 		return why;
-	if (node->query->nkeys > 0)
+	if (node->query->nkeys > 0 && !node->counted)
 		open_store(node);
 	node->question = question;
-	question->table = node->css.ss.ss_currentRelation;
+	question->table = node->table;
 	question->leaves = node->leaves;
 	question->snapshot = node->css.ss.ps.state->es_snapshot;
 	question->query = node->query;
 	question->values = columns_evaluate(node);
 	question->explained = node->css.ss.ps.instrument != NULL;
 	question->figures = &figures;
-	question->take = take_groups;
+	question->take = node->counted ? NULL : node->query->array != NULL ? take_elements : take_groups;
 	question->arg = node;
+	node->arrays = palloc0(sizeof(ColumnsArrays));
+	node->arrays->query = node->query;
 	why = columns_answer(question);
-	if (why == NULL && node->query->nkeys == 0)
+	if (why == NULL && node->query->array != NULL && !node->counted)
+		why = put_arrays(node);
+	if (why == NULL && node->counted)
+		put_count(node);
+	else if (why == NULL && node->query->nkeys == 0)
 		why = put_group(node, question->reduced);
 	if (why != NULL)
 		return why;
@@ -323,6 +378,8 @@ end_node(CustomScanState *css)
 	close_store(node);
 	if (node->group != NULL)
 		ExecDropSingleTupleTableSlot(node->group);
+	if (node->opened)
+		table_close(node->table, NoLock);
 	ExecEndNode(node->child);
 }
 

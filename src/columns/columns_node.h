@@ -14,29 +14,36 @@
 
 #define COLUMNS_NODE_NAME "GpuColumns"
 
-/* The members of a plan's custom_private. */
+/* The members of a plan's custom_private, before its variant. */
 typedef enum ColumnsPrivate
 {
 	COLUMNS_PRIVATE_LEAVES,		/* OID list: the partitions to read; NIL: the table itself */
 	COLUMNS_PRIVATE_COUNTS,		/* int list by ColumnsCounts: members of custom_scan_tlist, in this order */
 	COLUMNS_PRIVATE_KINDS,		/* int list: ColumnsParts' */
-	COLUMNS_PRIVATE_ORDERS		/* int list: ColumnsParts' */
+	COLUMNS_PRIVATE_ORDERS,		/* int list: ColumnsParts' */
+	COLUMNS_PRIVATE_SUBQUERY	/* the table, an OID list, then ColumnsParts' windows */
 } ColumnsPrivate;
 
 typedef enum ColumnsCounts
 {
+	COLUMNS_MEMBERS,			/* keys and aggregates, as the plan above has them */
 	COLUMNS_KEYS,
 	COLUMNS_AGGREGATES,
 	COLUMNS_CONDITIONS,
+	COLUMNS_WINDOW_KEYS,
+	COLUMNS_ABOVE,
 	COLUMNS_HAVING,
 	COLUMNS_LIMITS,
-	COLUMNS_NCOUNTS
+	COLUMNS_COUNTED				/* not a number, but whether that of groups is returned, and not the groups */
 } ColumnsCounts;
 
 typedef struct GpuColumnsState
 {
 	CustomScanState css;
 	PlanState  *child;			/* PostgreSQL's aggregate over the table, or scan */
+	Relation	table;			/* whose columns the query names */
+	bool		counted;		/* the number of groups is returned, and not the groups */
+	bool		opened;			/* by the node: it scans a subquery's table */
 	ColumnsParts parts;
 	List	   *leaves;			/* OIDs, or NIL */
 	ColumnsQuery *query;		/* NULL until the first answer */
@@ -44,6 +51,7 @@ typedef struct GpuColumnsState
 	MemoryContext context;		/* of an answer */
 	MemoryContext some;			/* of some groups while they become rows */
 	ColumnsQuestion *question;	/* while groups come */
+	struct ColumnsArrays *arrays;	/* which they become */
 	bool		begun;			/* this scan has an answer, or runs the child */
 	bool		returned;		/* the row of this scan */
 	bool		answered;		/* from columns: it lies in the scan's slot, or groups in their store */

@@ -16,14 +16,17 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
+#include "columns_aggregates.h"
 #include "columns_query.h"
 #include "columns_terms.h"
+#include "columns_windows.h"
 
 /* Functions of + - * and the type of their values. */
 static const struct
@@ -33,6 +36,7 @@ static const struct
 	Oid			type;
 }			arithmetic[] =
 {
+	{F_DATE_MI, GS_CODE_SUBTRACT, INT4OID},
 	{F_INT2PL, GS_CODE_ADD, INT2OID}, {F_INT2MI, GS_CODE_SUBTRACT, INT2OID}, {F_INT2MUL, GS_CODE_MULTIPLY, INT2OID},
 	{F_INT4PL, GS_CODE_ADD, INT4OID}, {F_INT4MI, GS_CODE_SUBTRACT, INT4OID}, {F_INT4MUL, GS_CODE_MULTIPLY, INT4OID},
 	{F_INT24PL, GS_CODE_ADD, INT4OID}, {F_INT24MI, GS_CODE_SUBTRACT, INT4OID}, {F_INT24MUL, GS_CODE_MULTIPLY, INT4OID},
@@ -46,84 +50,12 @@ static const struct
 	{F_NUMERIC_MUL, GS_CODE_MULTIPLY, NUMERICOID},
 };
 
-/* Aggregates: the operation over values of a type. */
-static const struct
-{
-	Oid			function;
-	gs_operation operation;
-	Oid			type;			/* InvalidOid: any */
-}			known_aggregates[] =
-{
-	{F_COUNT_ANY, GS_COUNT, InvalidOid},
-	{F_SUM_INT2, GS_SUM, INT2OID}, {F_SUM_INT4, GS_SUM, INT4OID}, {F_SUM_INT8, GS_SUM, INT8OID},
-	{F_SUM_NUMERIC, GS_SUM, NUMERICOID}, {F_SUM_FLOAT8, GS_SUM, FLOAT8OID},
-	{F_AVG_INT2, GS_SUM, INT2OID}, {F_AVG_INT4, GS_SUM, INT4OID}, {F_AVG_INT8, GS_SUM, INT8OID},
-	{F_AVG_NUMERIC, GS_SUM, NUMERICOID}, {F_AVG_FLOAT8, GS_SUM, FLOAT8OID},
-	{F_MIN_INT2, GS_MIN, INT2OID}, {F_MIN_INT4, GS_MIN, INT4OID}, {F_MIN_INT8, GS_MIN, INT8OID},
-	{F_MIN_NUMERIC, GS_MIN, NUMERICOID}, {F_MIN_FLOAT4, GS_MIN, FLOAT4OID}, {F_MIN_FLOAT8, GS_MIN, FLOAT8OID},
-	{F_MIN_OID, GS_MIN, OIDOID}, {F_MIN_DATE, GS_MIN, DATEOID}, {F_MIN_TIME, GS_MIN, TIMEOID},
-	{F_MIN_TIMESTAMP, GS_MIN, TIMESTAMPOID}, {F_MIN_TIMESTAMPTZ, GS_MIN, TIMESTAMPTZOID},
-	{F_MAX_INT2, GS_MAX, INT2OID}, {F_MAX_INT4, GS_MAX, INT4OID}, {F_MAX_INT8, GS_MAX, INT8OID},
-	{F_MAX_NUMERIC, GS_MAX, NUMERICOID}, {F_MAX_FLOAT4, GS_MAX, FLOAT4OID}, {F_MAX_FLOAT8, GS_MAX, FLOAT8OID},
-	{F_MAX_OID, GS_MAX, OIDOID}, {F_MAX_DATE, GS_MAX, DATEOID}, {F_MAX_TIME, GS_MAX, TIMEOID},
-	{F_MAX_TIMESTAMP, GS_MAX, TIMESTAMPOID}, {F_MAX_TIMESTAMPTZ, GS_MAX, TIMESTAMPTZOID},
-};
-
-/* Other aggregates of PostgreSQL, and those of gpusort, by their names. */
-static const struct
-{
-	Oid			function;
-	QueryKind	kind;
-}			ordered_aggregates[] =
-{
-	{F_PERCENTILE_CONT_FLOAT8_FLOAT8, QUERY_CONTINUOUS}, {F_PERCENTILE_CONT__FLOAT8_FLOAT8, QUERY_CONTINUOUS},
-	{F_PERCENTILE_DISC_FLOAT8_ANYELEMENT, QUERY_DISCRETE}, {F_PERCENTILE_DISC__FLOAT8_ANYELEMENT, QUERY_DISCRETE},
-	{F_MODE, QUERY_MODE},
-};
-static const struct
-{
-	const char *name;
-	QueryKind	kind;
-}			own_aggregates[] =
-{
-	{"gpu_count_distinct", QUERY_DISTINCT}, {"gpu_median", QUERY_CONTINUOUS},
-	{"gpu_percentile_cont", QUERY_CONTINUOUS}, {"gpu_percentile_disc", QUERY_DISCRETE},
-	{"gpu_percentile_cont_within", QUERY_CONTINUOUS}, {"gpu_percentile_disc_within", QUERY_DISCRETE},
-	{"gpu_mode_within", QUERY_MODE},
-};
-
 /* Casts to float8 that keep the order of values. */
 static const Oid casts_to_float8[] = {
 	F_FLOAT8_INT2, F_FLOAT8_INT4, F_FLOAT8_INT8, F_FLOAT8_NUMERIC, F_FLOAT8_FLOAT4
 };
 
-/* ---------------------------------------------------------------- kinds of aggregates */
-
-/* Returns what an aggregate of the extension does. */
-static QueryKind
-own_kind(Oid function)
-{
-	const char *name = get_func_name(function);
-
-	for (int i = 0; name != NULL && i < (int) lengthof(own_aggregates); i++)
-		if (strcmp(own_aggregates[i].name, name) == 0 &&
-			getExtensionOfObject(ProcedureRelationId, function) == get_extension_oid("gpusort", true))
-			return own_aggregates[i].kind;
-	return QUERY_UNKNOWN;
-}
-
-QueryKind
-columns_aggregate_kind(const Aggref *aggregate)
-{
-	if (aggregate->aggfnoid >= FirstNormalObjectId)
-		return own_kind(aggregate->aggfnoid);
-	if (aggregate->aggdistinct != NIL)
-		return aggregate->aggfnoid == F_COUNT_ANY ? QUERY_DISTINCT : QUERY_UNKNOWN;
-	for (int i = 0; i < (int) lengthof(ordered_aggregates); i++)
-		if (ordered_aggregates[i].function == aggregate->aggfnoid)
-			return ordered_aggregates[i].kind;
-	return aggregate->aggkind == AGGKIND_NORMAL ? QUERY_PLAIN : QUERY_UNKNOWN;
-}
+/* ---------------------------------------------------------------- aggregates */
 
 /* Returns true if DISTINCT is about one value and its type's own equality, and so is an order with it. */
 static bool
@@ -160,8 +92,6 @@ is_plain(const Aggref *aggregate)
 	return aggregate->aggorder == NIL;
 }
 
-/* ---------------------------------------------------------------- aggregates */
-
 /* Appends an element to a request's expression. */
 static void
 append_item(QueryRequest *request, gs_code code, int operand, Oid type)
@@ -169,6 +99,47 @@ append_item(QueryRequest *request, gs_code code, int operand, Oid type)
 	request->items = request->nitems == 0 ? palloc_array(QueryItem, 1) :
 		repalloc_array(request->items, QueryItem, request->nitems + 1);
 	request->items[request->nitems++] = (QueryItem) {code, operand, type};
+}
+
+/* Returns the difference of times of which an expression is the number of seconds, or NULL: it is none. */
+static const OpExpr *
+epoch_difference(const Expr *expr)
+{
+	const FuncExpr *function = (const FuncExpr *) expr;
+	const Const *field;
+	const OpExpr *difference;
+
+	if (!IsA(expr, FuncExpr) || function->funcid != F_EXTRACT_TEXT_INTERVAL)
+		return NULL;
+	field = linitial(function->args);
+	difference = lsecond(function->args);
+	if (!IsA(field, Const) || field->constisnull ||
+		pg_strcasecmp(TextDatumGetCString(field->constvalue), "epoch") != 0 || !IsA(difference, OpExpr) ||
+		(difference->opfuncid != F_TIMESTAMP_MI && difference->opfuncid != F_TIMESTAMPTZ_MI))
+		return NULL;
+	return difference;
+}
+
+/* Appends the seconds of a difference of two columns. */
+static const char *
+add_epoch(ColumnsQuery *query, QueryRequest *request, const OpExpr *difference)
+{
+	ListCell   *lc;
+
+	foreach(lc, difference->args)
+	{
+		Expr	   *side = lfirst(lc);
+		const char *why = terms_is_column(side) ? NULL : "a difference is not one of columns";
+		int			index = 0;
+
+		if (why == NULL)
+			why = terms_column(query, side, &index);
+		if (why != NULL)
+			return why;
+		append_item(request, GS_CODE_COLUMN, index, terms_column_type(query, index));
+	}
+	append_item(request, GS_CODE_SUBTRACT, 0, INTERVALOID);
+	return NULL;
 }
 
 /* Appends an expression of integers and numerics.  Returns NULL, or why it cannot be computed from columns. */
@@ -180,9 +151,9 @@ add_expression(ColumnsQuery *query, QueryRequest *request, Expr *expr)
 	int			index;
 
 	check_stack_depth();
-	if (IsA(inner, Var))
+	if (terms_is_column(inner) || IsA(inner, Aggref))
 	{
-		why = terms_column(query, (Var *) inner, &index);
+		why = terms_column(query, inner, &index);
 		if (why == NULL)
 			append_item(request, GS_CODE_COLUMN, index, terms_column_type(query, index));
 		return why;
@@ -192,6 +163,8 @@ add_expression(ColumnsQuery *query, QueryRequest *request, Expr *expr)
 		append_item(request, GS_CODE_CONSTANT, terms_value(query, expr), exprType((Node *) expr));
 		return terms_is_number(exprType((Node *) expr)) ? NULL : "a constant is not a number";
 	}
+	if (epoch_difference(inner) != NULL)
+		return add_epoch(query, request, epoch_difference(inner));
 	for (int i = 0; IsA(inner, OpExpr) && i < (int) lengthof(arithmetic); i++)
 	{
 		const OpExpr *op = (OpExpr *) inner;
@@ -208,6 +181,7 @@ add_expression(ColumnsQuery *query, QueryRequest *request, Expr *expr)
 }
 
 static const char *add_parts(ColumnsQuery *query, const QueryRequest *whole);
+static const char *add_guards(ColumnsQuery *query, const QueryRequest *whole, const Expr *expr);
 
 /* Finds a request, a new one if necessary.  Returns NULL, or why it cannot be made. */
 static const char *
@@ -230,13 +204,16 @@ add_request(ColumnsQuery *query, const QueryRequest *wanted, int *index)
 	if (request->argument != NULL)
 	{
 		why = add_expression(query, request, request->argument);
-		request->type = getBaseType(exprType((Node *) request->argument));
+		request->type = IsA(request->argument, Aggref) ? INT4OID :
+			getBaseType(exprType((Node *) request->argument));
 	}
 	query->nrequests++;
 	if (why == NULL)
 		why = terms_add(query, request->filter, false, &request->terms);
 	if (why == NULL && request->argument != NULL)
 		why = add_parts(query, request);
+	if (why == NULL && request->argument != NULL)
+		why = add_guards(query, request, terms_without_casts(request->argument));
 	return why;
 }
 
@@ -268,6 +245,48 @@ add_parts(ColumnsQuery *query, const QueryRequest *whole)
 	return why;
 }
 
+/* Has the smallest and the greatest value of a column of dates or times known, which must be finite. */
+static const char *
+add_guard(ColumnsQuery *query, const QueryRequest *whole, Expr *column)
+{
+	QueryRequest request = {.operation = GS_MIN, .argument = column, .filter = whole->filter, .fraction = -1};
+	QueryGuard	guard;
+	const char *why = add_request(query, &request, &guard.least);
+
+	request.operation = GS_MAX;
+	if (why == NULL)
+		why = add_request(query, &request, &guard.greatest);
+	for (int i = 0; i < query->nguards; i++)
+		if (query->guards[i].least == guard.least)
+			return why;
+	if (why == NULL)
+		query->guards[query->nguards++] = guard;
+	return why;
+}
+
+/* Has differences of dates and times guarded: those of infinite ones are errors, or infinite. */
+static const char *
+add_guards(ColumnsQuery *query, const QueryRequest *whole, const Expr *expr)
+{
+	const OpExpr *op = epoch_difference(expr);
+	const char *why = NULL;
+	ListCell   *lc;
+
+	if (op == NULL && !IsA(expr, OpExpr))
+		return NULL;
+	if (op == NULL)
+		op = (const OpExpr *) expr;
+	foreach(lc, op->args)
+	{
+		Expr	   *side = terms_without_casts(lfirst(lc));
+
+		if (why == NULL)
+			why = op->opfuncid != F_DATE_MI && epoch_difference(expr) == NULL ? add_guards(query, whole, side) :
+				terms_is_column(side) ? add_guard(query, whole, side) : "a difference is not one of columns";
+	}
+	return why;
+}
+
 /* Adds a request as another operation. */
 static const char *
 add_operation(ColumnsQuery *query, const QueryRequest *request, int operation, int *index)
@@ -284,7 +303,7 @@ add_doubles(ColumnsQuery *query, const QueryRequest *request, QueryAnswer *answe
 {
 	const char *why = NULL;
 
-	if (!IsA(terms_without_casts(request->argument), Var))
+	if (!terms_is_column(terms_without_casts(request->argument)))
 		return "an aggregate's argument is not an expression of + - * over columns";
 	if (request->operation == GS_SUM && !gpusort_columns_float_sums)
 		return "gpusort.columns_float_sums is off";
@@ -308,7 +327,7 @@ add_over_values(ColumnsQuery *query, QueryRequest *request, Oid type, QueryAnswe
 		request->argument = NULL;
 	else if (type == FLOAT8OID || type == FLOAT4OID)
 		return add_doubles(query, request, answer);
-	else if (!terms_is_number(type) && !IsA(terms_without_casts(request->argument), Var) &&
+	else if (!terms_is_number(type) && !terms_is_column(terms_without_casts(request->argument)) &&
 			 (OidIsValid(type) || !terms_is_number(exprType((const Node *) argument))))
 		return "an aggregate's argument is not an expression of + - * over columns";
 	return add_request(query, request, &answer->request);
@@ -318,28 +337,17 @@ add_over_values(ColumnsQuery *query, QueryRequest *request, Oid type, QueryAnswe
 static const char *
 add_plain(ColumnsQuery *query, QueryRequest *request, QueryAnswer *answer)
 {
-	Oid			function = answer->aggregate->aggfnoid;
+	gs_operation operation = GS_COUNT;
+	Oid			type;
 
 	request->operation = GS_COUNT;
-	if (function == F_COUNT_)
+	if (answer->aggregate->aggfnoid == F_COUNT_)
 		return add_request(query, request, &answer->request);
-	for (int i = 0; i < (int) lengthof(known_aggregates); i++)
-		if (known_aggregates[i].function == function)
-		{
-			request->operation = known_aggregates[i].operation;
-			request->argument = linitial_node(TargetEntry, answer->aggregate->args)->expr;
-			return add_over_values(query, request, known_aggregates[i].type, answer);
-		}
-	return "an aggregate is not one that columns answer";
-}
-
-/* Returns true if values of a column's type have the order of what is held of them. */
-static bool
-is_ordered(const ColumnsQuery *query, int column)
-{
-	Oid			type = terms_column_type(query, column);
-
-	return type != UUIDOID && !terms_is_string(type) && !type_is_enum(type);
+	if (!aggregates_plain(answer->aggregate->aggfnoid, &operation, &type))
+		return "an aggregate is not one that columns answer";
+	request->operation = operation;
+	request->argument = linitial_node(TargetEntry, answer->aggregate->args)->expr;
+	return add_over_values(query, request, type, answer);
 }
 
 /* Returns an argument without a cast to float8: casts of ranks are what ranks of casts are. */
@@ -385,17 +393,61 @@ add_over_all(ColumnsQuery *query, QueryKind kind, QueryRequest *request, QueryAn
 		request->fraction_type = exprType((Node *) fraction);
 	}
 	request->argument = terms_without_casts(argument);
-	if (!IsA(request->argument, Var))
+	if (!terms_is_column(request->argument))
 		return "an aggregate's argument is not a column";
-	why = terms_column(query, (Var *) request->argument, &column);
+	why = terms_column(query, request->argument, &column);
 	if (why != NULL)
 		return why;
-	if (kind != QUERY_DISTINCT && (!is_ordered(query, column) || terms_column_type(query, column) !=
+	if (kind != QUERY_DISTINCT && (!terms_is_ordered(query, column) || terms_column_type(query, column) !=
 								   getBaseType(exprType((Node *) argument))))
 		return "an aggregate's argument is not a column that is held in its order";
 	if (query->columns[column].form == COLUMN_CODES && !terms_is_bytewise(exprCollation((Node *) argument)))
 		return "strings of other bytes may be equal";
 	return add_request(query, request, &answer->request);
+}
+
+/* Adds the number of runs of a gpu_rle. */
+static const char *
+add_runs(ColumnsQuery *query, QueryRequest *request, QueryAnswer *answer)
+{
+	const char *why = windows_add_runs(query, answer->aggregate);
+
+	request->operation = GS_MAX;
+	request->argument = (Expr *) answer->aggregate;
+	return why == NULL ? add_request(query, request, &answer->request) : why;
+}
+
+/*
+ * Adds an array, whose elements are counted as groups of the query's: runs by their number, values that are equal.
+ */
+static const char *
+add_array(ColumnsQuery *query, QueryKind kind, QueryRequest *request, QueryAnswer *answer)
+{
+	const Aggref *aggregate = answer->aggregate;
+	Expr	   *value = linitial_node(TargetEntry, aggregate->args)->expr;
+	const char *why = NULL;
+	int			first;
+
+	if (aggregate->aggfilter != NULL || aggregate->aggdistinct != NIL || !IsA(value, Var) ||
+		(kind == QUERY_SORTED_ARRAY && aggregate->aggorder != NIL) || query->nkeys == (int) GS_STEPS_MAX_KEYS)
+		return "an array is not one of a column's values";
+	query->array = aggregate;
+	query->array_keys = query->nkeys;
+	query->array_runs = kind == QUERY_RUN_ARRAY;
+	request->operation = GS_COUNT;
+	if (query->array_runs)
+		why = windows_add_runs(query, aggregate);
+	if (why == NULL)
+		why = terms_column(query, value, &query->array_column);
+	if (why == NULL && !terms_is_ordered(query, query->array_column))
+		why = "an array's values are not held in their order";
+	if (why == NULL)
+		why = add_request(query, request, &answer->request);
+	query->keys[query->nkeys++] = query->array_runs ? QUERY_GIVEN + query->nfunctions - 1 : query->array_column;
+	if (why != NULL || !query->array_runs)
+		return why;
+	request->argument = value;
+	return add_operation(query, request, GS_MIN, &first);
 }
 
 /* Adds an aggregate.  Returns NULL, or why it cannot be answered. */
@@ -408,6 +460,10 @@ add_aggregate(ColumnsQuery *query, const Aggref *aggregate, QueryKind kind)
 	*answer = (QueryAnswer) {aggregate, -1, -1, -1};
 	if (kind == QUERY_UNKNOWN)
 		return "an aggregate is not one that columns answer";
+	if (kind == QUERY_RUNS)
+		return add_runs(query, &request, answer);
+	if (kind == QUERY_RUN_ARRAY || kind == QUERY_SORTED_ARRAY)
+		return add_array(query, kind, &request, answer);
 	if (!is_plain(aggregate))
 		return "an aggregate has DISTINCT or an order of its own";
 	return kind == QUERY_PLAIN ? add_plain(query, &request, answer) : add_over_all(query, kind, &request, answer);
@@ -425,11 +481,11 @@ add_keys(ColumnsQuery *query, List *keys)
 		return "it has too many keys";
 	foreach(lc, keys)
 	{
-		const Var  *key = lfirst_node(Var, lc);
+		const Expr *key = lfirst(lc);
 		const char *why = terms_column(query, key, &query->keys[query->nkeys]);
 
 		if (why == NULL && query->columns[query->keys[query->nkeys]].form == COLUMN_CODES &&
-			!terms_is_bytewise(key->varcollid))
+			!terms_is_bytewise(exprCollation((const Node *) key)))
 			why = "strings of other bytes may be equal";
 		if (why != NULL)
 			return why;
@@ -456,7 +512,7 @@ add_limit(ColumnsQuery *query, const ColumnsParts *parts)
 
 		*order = (QueryOrder) {terms_member(query, expr), list_nth_int(parts->orders, 3 * i + 1) != 0,
 		list_nth_int(parts->orders, 3 * i + 2) != 0};
-		if (order->member < 0 || (order->member < query->nkeys && !is_ordered(query, query->keys[order->member])))
+		if (order->member < 0 || (order->member < query->nkeys && !terms_is_ordered(query, query->keys[order->member])))
 			return "its order is not one of keys and exact aggregates";
 	}
 	query->limit = terms_value(query, linitial(parts->limits));
@@ -477,13 +533,13 @@ add_row_orders(ColumnsQuery *query, const ColumnsParts *parts)
 	{
 		int			at = 3 * foreach_current_index(lc);
 		QueryOrder *order = &query->orders[query->norders++];
-		const char *why = terms_column(query, lfirst_node(Var, lc), &order->member);
+		const char *why = terms_column(query, lfirst(lc), &order->member);
 
 		if (why != NULL)
 			return why;
 		order->descending = list_nth_int(parts->orders, at + 1) != 0;
 		order->nulls_first = list_nth_int(parts->orders, at + 2) != 0;
-		if (!is_ordered(query, order->member))
+		if (!terms_is_ordered(query, order->member))
 			return "its order is not one of columns";
 	}
 	return NULL;
@@ -502,6 +558,11 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 	query->answers = palloc0_array(QueryAnswer, list_length(parts->aggregates) + 1);
 	why = terms_add(query, parts->conditions, false, &query->where);
 	if (why == NULL)
+		why = windows_add(query, parts->windows, parts->window_keys, list_make3(parts->above, parts->keys,
+																				parts->aggregates));
+	if (why == NULL)
+		why = terms_add(query, parts->above, false, &query->above);
+	if (why == NULL)
 		why = add_keys(query, parts->keys);
 	forboth(lc, parts->aggregates, kind, parts->kinds)
 	{
@@ -514,5 +575,10 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 		why = add_limit(query, parts);
 	if (why == NULL)
 		why = add_row_orders(query, parts);
+	if (why == NULL && query->ncolumns + query->nfunctions > (int) GS_STEPS_MAX_COLUMNS)
+		why = "it needs too many columns";
+	if (why == NULL && query->array != NULL &&
+		(list_length(parts->aggregates) > 1 || parts->having != NIL || parts->limits != NIL))
+		why = "an array is not the only aggregate";
 	return why;
 }

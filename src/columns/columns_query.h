@@ -12,19 +12,22 @@
 /* The parts of a query that columns answer. */
 typedef struct ColumnsParts
 {
-	List	   *keys;			/* Vars */
+	List	   *keys;			/* columns of the table, or what windows give */
 	List	   *aggregates;
 	List	   *kinds;			/* of aggregates: QueryKinds */
-	List	   *conditions;		/* ANDed, as are those of having */
+	List	   *conditions;		/* ANDed, as are those of above and having */
+	List	   *windows;		/* WindowSpecs, */
+	List	   *window_keys;	/* and their keys */
+	List	   *above;			/* conditions of rows with what windows give */
 	List	   *having;			/* of groups */
 	List	   *limits;			/* LIMIT and, if there is one, OFFSET; NIL: all groups are wanted */
 	List	   *orders;			/* of limits, three integers each: QueryOrders of keys and aggregates, or of sorted */
 	bool		rows;			/* rows are wanted that pass the conditions, not groups: */
 	List	   *sorted;			/* Vars that they are ordered by */
+	/* The planner alone: */
+	List	   *members;		/* keys and aggregates as the plan above has them */
+	List	   *defined;		/* what the columns of the subquery are; NIL: the rows are the table's */
 } ColumnsParts;
-
-/* Returns what an aggregate does. */
-extern QueryKind columns_aggregate_kind(const Aggref *aggregate);
 
 /* Makes a query of its parts.  Returns NULL, or why columns cannot answer it. */
 extern const char *columns_query(const ColumnsParts *parts, ColumnsQuery *query);

@@ -316,17 +316,16 @@ put_string(const ColumnDescription *column, const StringCodes *codes, const gs_r
 	return NULL;
 }
 
-/* Writes the value of a key. */
-static const char *
-put_key(const ColumnsQuery *query, int key, const gs_reduced *reduced, Datum *value, bool *isnull)
+const char *
+columns_value(const ColumnsQuery *query, int index, const gs_reduced *reduced, Datum *value, bool *isnull)
 {
-	const ColumnDescription *column = &query->columns[query->keys[key]];
+	const ColumnDescription *column = &query->columns[index];
 	Answer		answer = {reduced, NULL, getBaseType(column->type), column_scale(column)};
 
 	*isnull = reduced->count == 0;
 	if (*isnull)
 		return NULL;
-	return column->form == COLUMN_CODES ? put_string(column, query->codes[query->keys[key]], reduced, value) :
+	return column->form == COLUMN_CODES ? put_string(column, query->codes[index], reduced, value) :
 		put_value(&answer, value);
 }
 
@@ -343,8 +342,27 @@ is_possible(const GroupAnswers *group, uint64 rows)
 
 		if (count > rows)
 			return false;
-		if (query->where.count == 0 && query->nkeys == 0 && request->argument == NULL && request->filter == NIL &&
-			count != rows)
+		if (query->where.count == 0 && query->above.count == 0 && query->nkeys == 0 && request->argument == NULL &&
+			request->filter == NIL && count != rows)
+			return false;
+	}
+	return true;
+}
+
+/* Returns true if all dates and times whose differences were computed are finite. */
+static bool
+are_finite(const GroupAnswers *group)
+{
+	const ColumnsQuery *query = group->query;
+
+	for (int i = 0; i < query->nguards; i++)
+	{
+		const gs_reduced *least = reduced_of(group, query->guards[i].least);
+		const gs_reduced *greatest = reduced_of(group, query->guards[i].greatest);
+		bool		date = query->requests[query->guards[i].least].type == DATEOID;
+
+		if (least->count > 0 && (integer_of(least) == (date ? DATEVAL_NOBEGIN : DT_NOBEGIN) ||
+								 integer_of(greatest) == (date ? DATEVAL_NOEND : DT_NOEND)))
 			return false;
 	}
 	return true;
@@ -357,8 +375,10 @@ columns_result(const ColumnsQuery *query, const QueryValues *given, const Column
 	GroupAnswers answers = {query, given, steps, group + query->nkeys};
 	const char *why = is_possible(&answers, rows) ? NULL : wrong;
 
+	if (why == NULL && !are_finite(&answers))
+		why = "a date or time is infinite";
 	for (int i = 0; i < query->nkeys && why == NULL; i++)
-		why = put_key(query, i, &group[i], &values[i], &nulls[i]);
+		why = columns_value(query, query->keys[i], &group[i], &values[i], &nulls[i]);
 	for (int i = 0; i < query->nanswers && why == NULL; i++)
 		why = put_answer(&answers, &query->answers[i], &values[query->nkeys + i], &nulls[query->nkeys + i]);
 	return why;

@@ -14,4 +14,8 @@
 extern const char *columns_result(const ColumnsQuery *query, const QueryValues *given, const ColumnsSteps *steps,
 								  const gs_reduced *group, uint64 rows, Datum *values, bool *nulls);
 
+/* Writes one of a column's values.  Returns NULL, or why PostgreSQL has to choose it, or it is impossible. */
+extern const char *columns_value(const ColumnsQuery *query, int index, const gs_reduced *reduced, Datum *value,
+								 bool *isnull);
+
 #endif

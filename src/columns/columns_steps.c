@@ -17,14 +17,17 @@
 #include "kernels/common/steps_row.h"
 #include "src/base/compat.h"
 #include "columns_steps.h"
+#include "columns_windows.h"
 #include "decimal.h"
-#include "steps_writer.h"
 
 /* Values below this, as a double, fit 64 bits. */
 #define SAFE_64 9.2e18
 
 /* Powers of ten that fit 128 bits. */
 #define MAX_POWER 38
+
+/* Decimals of the seconds of a difference of times, whose type is interval. */
+#define MICROSECONDS 6
 
 /* A part of an expression.  A constant has no instructions until it meets something else. */
 typedef struct Fragment
@@ -57,43 +60,30 @@ typedef struct Translation
 static void
 put_header(StepsWriter *writer, const ColumnsQuery *query)
 {
-	gs_steps   *steps = (gs_steps *) (writer->data + steps_reserve(writer, sizeof(gs_steps) + (Size) query->ncolumns));
+	Size		ncolumns = (Size) (query->ncolumns + query->nfunctions);
+	gs_steps   *steps = (gs_steps *) (writer->data + steps_reserve(writer, sizeof(gs_steps) + ncolumns));
 
 	steps->magic = GS_STEPS_MAGIC;
 	steps->ncolumns = (uint32) query->ncolumns;
 	for (int i = 0; i < query->ncolumns; i++)
 		steps->types[i] = (uint8) query->columns[i].gs;
+	steps->nwindows = windows_put_types(query, steps->types);
 	steps->first = (uint32) writer->bytes;
 }
 
-/* Writes terms, for which there is room, and their constants. */
-static void
-put_terms(StepsWriter *writer, const Filter *filter, gs_term *out)
+/* Makes a filter of tests of columns, by their numbers in the list. */
+static const char *
+filter_columns(const ColumnsQuery *query, const QueryTerms *terms, const QueryValues *values, Filter *filter)
 {
-	for (int i = 0; i < filter->nterms && !writer->full; i++)
+	const char *why = columns_filter(terms, query->columns, windows_all_columns(query), query->codes, values,
+									 filter);
+
+	for (int i = 0; why == NULL && i < filter->nterms; i++)
 	{
-		const FilterTerm *term = &filter->terms[i];
-
-		out[i].column = (uint32) term->column;
-		out[i].test = (uint32) term->test;
-		out[i].nconstants = (uint32) term->nconstants;
-		if (term->nconstants > 0)
-			out[i].constants = steps_put(writer, term->constants, sizeof(gs_constant) * (Size) term->nconstants);
+		filter->terms[i].column = (int) windows_list_column(query, filter->terms[i].column);
+		filter->terms[i].other = (int) windows_list_column(query, filter->terms[i].other);
 	}
-}
-
-/* Writes a filter as a step. */
-static void
-put_filter(StepsWriter *writer, gs_step_kind kind, const Filter *filter)
-{
-	uint32		offset = steps_begin(writer, kind, sizeof(gs_filter_step) + sizeof(gs_term) * (Size) filter->nterms);
-	gs_filter_step *step = (gs_filter_step *) (writer->data + offset);
-
-	if (writer->full)
-		return;
-	step->nterms = (uint32) filter->nterms;
-	put_terms(writer, filter, step->terms);
-	steps_end(writer, offset);
+	return why;
 }
 
 /* ---------------------------------------------------------------- expressions */
@@ -154,7 +144,8 @@ push_column(Translation *translation, Fragment *fragment, int index)
 	fragment->numeric = column->form != COLUMN_AS_IS;
 	fragment->scale = column_scale(column);
 	fragment->bound = fragment->numeric ? pow(10, column_digits(column)) : ldexp(1, 8 * column->length - 1);
-	append(translation, fragment, GS_CODE_COLUMN, gs_number_of((gs_type) column->gs), (uint32) index);
+	append(translation, fragment, GS_CODE_COLUMN, gs_number_of((gs_type) column->gs),
+		   windows_list_column(translation->query, index));
 }
 
 /* Pushes a value of this scan. */
@@ -222,18 +213,18 @@ operate(Translation *translation, const QueryItem *item)
 	}
 	settle(translation, left);
 	settle(translation, right);
-	left->numeric = item->type == NUMERICOID;
-	left->scale = multiply ? left->scale + right->scale : left->scale;
+	left->numeric = item->type == NUMERICOID || item->type == INTERVALOID;
+	left->scale = multiply ? left->scale + right->scale : item->type == INTERVALOID ? MICROSECONDS : left->scale;
 	left->bound = multiply ? left->bound * right->bound : left->bound + right->bound;
 	left->depth = Max(left->depth, right->depth + 1);
 	for (int i = 0; i < right->ncode; i++)
 		append(translation, left, (gs_code) right->code[i].code, (gs_number) right->code[i].result,
 			   right->code[i].operand);
 	append(translation, left, item->code,
-		   left->numeric ? number_within(left->bound) :
+		   item->type == NUMERICOID ? number_within(left->bound) :
 		   item->type == INT2OID ? GS_NUMBER_I16 : item->type == INT4OID ? GS_NUMBER_I32 : GS_NUMBER_I64, 0);
 	/* what passes the check is of the type */
-	if (!left->numeric)
+	if (item->type != NUMERICOID)
 		left->bound = item->type == INT2OID ? 0x1p15 : item->type == INT4OID ? 0x1p31 : 0x1p63;
 }
 
@@ -319,13 +310,12 @@ put_aggregate_terms(Translation *translation, const QueryRequest *request, gs_ag
 
 	if (request->terms.count == 0)
 		return NULL;
-	why = columns_filter(&request->terms, query->columns, query->ncolumns, query->codes, translation->values,
-						 &filter);
+	why = filter_columns(query, &request->terms, translation->values, &filter);
 	if (why != NULL)
 		return why;
 	aggregate->nterms = (uint32) filter.nterms;
 	aggregate->terms = steps_reserve(writer, sizeof(gs_term) * (Size) filter.nterms);
-	put_terms(writer, &filter, (gs_term *) (writer->data + aggregate->terms));
+	columns_put_terms(writer, &filter, (gs_term *) (writer->data + aggregate->terms));
 	return NULL;
 }
 
@@ -415,6 +405,7 @@ put_group(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *val
 {
 	Aggregates	all = {0};
 	gs_group_step *step;
+	uint32		keys[GS_STEPS_MAX_KEYS];
 	uint32		offset;
 	int			count;
 	const char *why = count_aggregates(query, values, &count);
@@ -427,8 +418,10 @@ put_group(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *val
 		return NULL;
 	step->naggregates = (uint32) count;
 	step->nkeys = (uint32) query->nkeys;
+	for (int i = 0; i < query->nkeys; i++)
+		keys[i] = windows_list_column(query, query->keys[i]);
 	if (query->nkeys > 0)
-		step->keys = steps_put(writer, query->keys, sizeof(uint32) * (Size) query->nkeys);
+		step->keys = steps_put(writer, keys, sizeof(uint32) * (Size) query->nkeys);
 	for (int i = 0; i < query->nrequests && why == NULL; i++)
 		why = add_aggregates(writer, query, values, i, steps, &all);
 	memcpy(step->aggregates, all.list, sizeof(gs_aggregate) * (Size) all.count);
@@ -482,7 +475,7 @@ put_having(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *va
 			return "a condition is about an aggregate of NULL";
 		filter.terms[i].column = member_of(query, steps, subject);
 	}
-	put_filter(writer, GS_STEP_HAVING, &filter);
+	columns_put_filter(writer, GS_STEP_HAVING, &filter);
 	return NULL;
 }
 
@@ -561,18 +554,31 @@ put_groups(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *va
 	return why;
 }
 
+/* Writes conditions of rows. */
+static const char *
+put_conditions(StepsWriter *writer, const ColumnsQuery *query, const QueryTerms *terms, const QueryValues *values)
+{
+	Filter		filter;
+	const char *why = filter_columns(query, terms, values, &filter);
+
+	if (why == NULL && filter.nterms > 0)
+		columns_put_filter(writer, GS_STEP_FILTER, &filter);
+	return why;
+}
+
 /* Writes all steps. */
 static const char *
 put_steps(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps)
 {
-	Filter		filter;
-	const char *why = columns_filter(&query->where, query->columns, query->ncolumns, query->codes, values, &filter);
+	const char *why;
 
+	put_header(writer, query);
+	why = put_conditions(writer, query, &query->where, values);
+	windows_put(writer, query);
+	if (why == NULL)
+		why = put_conditions(writer, query, &query->above, values);
 	if (why != NULL)
 		return why;
-	put_header(writer, query);
-	if (filter.nterms > 0)
-		put_filter(writer, GS_STEP_FILTER, &filter);
 	if (!query->rows)
 		return put_groups(writer, query, values, steps);
 	put_rows(writer, query);

@@ -5,6 +5,7 @@
 #define GPUSORT_COLUMNS_STEPS_H
 
 #include "columns_query.h"
+#include "steps_writer.h"
 
 /* The values of a query's expressions without columns. */
 typedef struct QueryValues
@@ -20,6 +21,7 @@ typedef struct FilterTerm
 	gs_test		test;
 	int			nconstants;
 	gs_constant *constants;
+	int			other;			/* of two columns */
 } FilterTerm;
 
 /* Terms that are ANDed. */
@@ -45,6 +47,12 @@ typedef struct ColumnsSteps
  */
 extern const char *columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int nsubjects,
 								  StringCodes *const *codes, const QueryValues *values, Filter *filter);
+
+/* Writes terms, for which there is room, and their constants. */
+extern void columns_put_terms(StepsWriter *writer, const Filter *filter, gs_term *out);
+
+/* Writes a filter as a step. */
+extern void columns_put_filter(StepsWriter *writer, gs_step_kind kind, const Filter *filter);
 
 /* Makes the list.  Returns NULL, or why it cannot be made. */
 extern const char *columns_steps(const ColumnsQuery *query, const QueryValues *values, ColumnsSteps *steps);

@@ -110,12 +110,34 @@ terms_value(ColumnsQuery *query, Expr *expr)
 	return index;
 }
 
+bool
+terms_is_column(const Expr *expr)
+{
+	return IsA(expr, Var) || IsA(expr, WindowFunc);
+}
+
+/* Finds a column that a window gives. */
+static const char *
+given_column(const ColumnsQuery *query, const Expr *expr, int *index)
+{
+	for (int i = 0; i < query->nfunctions; i++)
+		if (equal(query->functions[i].expr, expr))
+		{
+			*index = QUERY_GIVEN + i;
+			return NULL;
+		}
+	return "it needs an expression that is not a column";
+}
+
 const char *
-terms_column(ColumnsQuery *query, const Var *var, int *index)
+terms_column(ColumnsQuery *query, const Expr *expr, int *index)
 {
 	ColumnDescription *column = &query->columns[query->ncolumns];
+	const Var  *var = (const Var *) expr;
 	const char *why;
 
+	if (!IsA(expr, Var))
+		return given_column(query, expr, index);
 	if (var->varattno <= 0 || var->varlevelsup > 0)
 		return "it needs a system column or a whole row";
 	for (*index = 0; *index < query->ncolumns; (*index)++)
@@ -133,6 +155,14 @@ Oid
 terms_column_type(const ColumnsQuery *query, int column)
 {
 	return getBaseType(query->columns[column].type);
+}
+
+bool
+terms_is_ordered(const ColumnsQuery *query, int column)
+{
+	Oid			type = terms_column_type(query, column);
+
+	return type != UUIDOID && !terms_is_string(type) && !type_is_enum(type);
 }
 
 /* ---------------------------------------------------------------- conditions */
@@ -227,8 +257,9 @@ is_request(const ColumnsQuery *query, const QueryAnswer *answer)
 int
 terms_member(const ColumnsQuery *query, const Expr *expr)
 {
-	for (int i = 0; IsA(expr, Var) && i < query->nkeys; i++)
-		if (query->columns[query->keys[i]].number == ((const Var *) expr)->varattno)
+	for (int i = 0; terms_is_column(expr) && i < query->nkeys; i++)
+		if (query->keys[i] >= QUERY_GIVEN ? equal(query->functions[query->keys[i] - QUERY_GIVEN].expr, expr) :
+			IsA(expr, Var) && query->columns[query->keys[i]].number == ((const Var *) expr)->varattno)
 			return i;
 	for (int i = 0; IsA(expr, Aggref) && i < query->nanswers; i++)
 		if (equal(query->answers[i].aggregate, expr))
@@ -248,9 +279,9 @@ find_tested(const Terms *into, Expr *expr, int *index, Oid *type)
 		*type = getBaseType(exprType((Node *) expr));
 		return *index < 0 ? "a condition is not about a group" : NULL;
 	}
-	if (!IsA(expr, Var))
+	if (!terms_is_column(expr))
 		return "a condition is not about a column";
-	why = terms_column(into->query, (Var *) expr, index);
+	why = terms_column(into->query, expr, index);
 	if (why == NULL)
 		*type = terms_column_type(into->query, *index);
 	return why;
@@ -317,7 +348,7 @@ add_comparison(const Terms *into, Oid op, Oid collation, Expr *left, Expr *right
 	Oid			type;
 	const char *why;
 
-	if ((!IsA(tested, Var) && !IsA(tested, Aggref)) || !terms_is_value(right))
+	if ((!terms_is_column(tested) && !IsA(tested, Aggref)) || !terms_is_value(right))
 		return other;
 	if (!array && needs_function(into, op, collation, tested, right))
 		return add_function(into, op, collation, tested, right);
@@ -373,17 +404,73 @@ add_boolean_test(const Terms *into, const BooleanTest *test)
 	}
 }
 
+/* Returns true if values of two columns are compared as what is held of them. */
+static bool
+are_held_alike(const ColumnDescription *left, const ColumnDescription *right, bool equality)
+{
+	Oid			a = getBaseType(left->type);
+	Oid			b = getBaseType(right->type);
+
+	if (terms_is_number(a))
+		return terms_is_number(b) && column_scale(left) == column_scale(right);
+	if (a == FLOAT4OID || a == FLOAT8OID)
+		return b == FLOAT4OID || b == FLOAT8OID;
+	return a == b && is_comparable(a, b, equality);
+}
+
+/* Adds a comparison of two columns. */
+static const char *
+add_column_comparison(const Terms *into, gs_test test, Expr *left, Expr *right)
+{
+	QueryTerm	term = {.test = test};
+	bool		equality = test == GS_TEST_EQ_COLUMN || test == GS_TEST_NE_COLUMN || test >= GS_TEST_DISTINCT_COLUMN;
+	const char *why = into->having ? "a condition compares two members of a group" :
+		terms_column(into->query, terms_without_casts(left), &term.column);
+
+	if (why == NULL)
+		why = terms_column(into->query, terms_without_casts(right), &term.value);
+	if (why != NULL)
+		return why;
+	if (!are_held_alike(&into->query->columns[term.column], &into->query->columns[term.value], equality))
+		return "a condition compares columns that are not held alike";
+	append_term(into->terms, term);
+	return NULL;
+}
+
+/* Returns true if both sides of an operator are columns. */
+static bool
+compares_columns(const OpExpr *op)
+{
+	return list_length(op->args) == 2 && terms_is_column(terms_without_casts(linitial(op->args))) &&
+		terms_is_column(terms_without_casts(lsecond(op->args)));
+}
+
+/* Adds IS DISTINCT FROM of two columns, or the opposite. */
+static const char *
+add_distinct(const Terms *into, const OpExpr *op, bool distinct)
+{
+	gs_test		test;
+
+	if (!compares_columns(op) || !test_of(op->opno, exprType(linitial(op->args)), &test) || test != GS_TEST_EQ)
+		return "a condition has IS DISTINCT FROM that is not about two columns";
+	return add_column_comparison(into, distinct ? GS_TEST_DISTINCT_COLUMN : GS_TEST_SAME_COLUMN, linitial(op->args),
+								 lsecond(op->args));
+}
+
 /* Adds a comparison whose column may be on either side. */
 static const char *
 add_operator(const Terms *into, const OpExpr *op)
 {
 	Expr	   *left = linitial(op->args);
 	Expr	   *right = list_length(op->args) == 2 ? lsecond(op->args) : NULL;
+	gs_test		test;
 	Oid			commuted;
 
 	if (right == NULL)
 		return "a condition is not a comparison of a column with a value";
-	if (IsA(terms_without_casts(left), Var) || IsA(terms_without_casts(left), Aggref))
+	if (compares_columns(op) && test_of(op->opno, exprType((Node *) left), &test))
+		return add_column_comparison(into, GS_TEST_EQ_COLUMN + (test - GS_TEST_EQ), left, right);
+	if (terms_is_column(terms_without_casts(left)) || IsA(terms_without_casts(left), Aggref))
 		return add_comparison(into, op->opno, op->inputcollid, left, right, false);
 	commuted = get_commutator(op->opno);
 	if (!OidIsValid(commuted))
@@ -422,8 +509,13 @@ add_condition(const Terms *into, Expr *condition)
 				return add_conditions(into, ((BoolExpr *) condition)->args);
 			if (((BoolExpr *) condition)->boolop == OR_EXPR)
 				return "a condition has OR";
+			if (IsA(linitial(((BoolExpr *) condition)->args), DistinctExpr))
+				return add_distinct(into, linitial(((BoolExpr *) condition)->args), false);
 			return add_test(into, linitial(((BoolExpr *) condition)->args), GS_TEST_EQ, false);
+		case T_DistinctExpr:
+			return add_distinct(into, (OpExpr *) condition, true);
 		case T_Var:
+		case T_WindowFunc:
 		case T_RelabelType:
 			return add_test(into, condition, GS_TEST_EQ, true);
 		default:

@@ -25,8 +25,14 @@ extern bool terms_is_value(Expr *expr);
 /* Returns the index of a value, a new one if necessary. */
 extern int	terms_value(ColumnsQuery *query, Expr *expr);
 
-/* Finds a column, a new one if necessary.  Returns NULL, or why it cannot be one. */
-extern const char *terms_column(ColumnsQuery *query, const Var *var, int *index);
+/* Returns true if an expression is a column of the table, or one that a window gives. */
+extern bool terms_is_column(const Expr *expr);
+
+/* Finds such a column, a new one of the table if necessary.  Returns NULL, or why it cannot be one. */
+extern const char *terms_column(ColumnsQuery *query, const Expr *expr, int *index);
+
+/* Returns true if values of a column's type have the order of what is held of them. */
+extern bool terms_is_ordered(const ColumnsQuery *query, int column);
 
 /* Returns the base type of a column. */
 extern Oid	terms_column_type(const ColumnsQuery *query, int column);

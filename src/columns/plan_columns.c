@@ -2,7 +2,7 @@
  * plan_columns.c: offers answers from resident columns to the planner.
  *
  * What is offered are the aggregates, groups or different rows of one table, or of the partitions of one that pruning
- * has left.
+ * has left, and those of a subquery that adds windows to such a table.
  * The path has PostgreSQL's own aggregate as its child, with keys and the aggregates' values as its columns: it runs
  * when columns cannot answer after all.  Costs alone decide.
  */
@@ -16,7 +16,9 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 
 #include "src/base/compat.h"
 #include "src/base/costs.h"
@@ -27,6 +29,7 @@
 #include "held_tables.h"
 #include "plan_columns.h"
 #include "plan_columns_groups.h"
+#include "plan_columns_windows.h"
 
 /* What a query asks of a table. */
 typedef struct Offer
@@ -35,10 +38,13 @@ typedef struct Offer
 	RelOptInfo *input;
 	RelOptInfo *grouped;
 	PathTarget *target;			/* what its paths return */
+	PlannerInfo *below;			/* of the table: root, or that of a subquery with windows */
+	RelOptInfo *table;
 	List	   *leaves;			/* relations of the planner: the table, or the partitions that are left */
 	ColumnsParts parts;
 	List	   *having;			/* that is left above the groups */
 	ColumnsQuery *query;
+	const CustomPath *counted;	/* the groups of a subquery, whose number is asked for; or NULL */
 } Offer;
 
 /* ---------------------------------------------------------------- what can be answered */
@@ -47,7 +53,7 @@ typedef struct Offer
 static const RangeTblEntry *
 entry_of(const Offer *offer, const RelOptInfo *rel)
 {
-	return planner_rt_fetch(rel->relid, offer->root);
+	return planner_rt_fetch(rel->relid, offer->below);
 }
 
 /* Adds the partitions that pruning has left, of all levels. */
@@ -80,12 +86,17 @@ is_about_chosen(Offer *offer)
 	ListCell   *lc;
 
 	if (gpusort_columns == COLUMNS_OFF || parse->groupingSets != NIL || parse->hasDistinctOn ||
-		offer->input->reloptkind != RELOPT_BASEREL || offer->input->rtekind != RTE_RELATION || !any_chosen())
+		offer->input->reloptkind != RELOPT_BASEREL || !any_chosen())
 		return false;
-	entry = entry_of(offer, offer->input);
+	offer->below = offer->root;
+	offer->table = offer->input->rtekind == RTE_RELATION ? offer->input :
+		plan_windows_table(offer->input, &offer->below);
+	if (offer->table == NULL)
+		return false;
+	entry = entry_of(offer, offer->table);
 	if (entry->relkind != RELKIND_PARTITIONED_TABLE && !is_chosen(entry->relid))
 		return false;
-	add_leaves(offer, offer->input);
+	add_leaves(offer, offer->table);
 	foreach(lc, offer->leaves)
 		if (is_chosen(entry_of(offer, lfirst(lc))->relid))
 			return true;
@@ -97,7 +108,7 @@ static const char *
 table_refused(const Offer *offer)
 {
 	const Query *parse = offer->root->parse;
-	const RangeTblEntry *entry = entry_of(offer, offer->input);
+	const RangeTblEntry *entry = entry_of(offer, offer->table);
 	ListCell   *lc;
 
 	if (entry->securityQuals != NIL)
@@ -124,7 +135,7 @@ collect_conditions(Offer *offer)
 {
 	ListCell   *lc;
 
-	foreach(lc, offer->input->baserestrictinfo)
+	foreach(lc, offer->table->baserestrictinfo)
 	{
 		const RestrictInfo *info = lfirst_node(RestrictInfo, lc);
 
@@ -155,7 +166,7 @@ is_leaf_chosen(const Offer *offer, const RelOptInfo *leaf)
 {
 	Oid			relation = entry_of(offer, leaf)->relid;
 
-	return is_chosen(relation) && columns_are_chosen(relation, entry_of(offer, offer->input)->relid, offer->query);
+	return is_chosen(relation) && columns_are_chosen(relation, entry_of(offer, offer->table)->relid, offer->query);
 }
 
 /* Returns NULL, or why columns cannot answer a query over a chosen table. */
@@ -167,6 +178,8 @@ refused(Offer *offer)
 
 	if (why == NULL)
 		why = collect_conditions(offer);
+	if (why == NULL && offer->table != offer->input)
+		why = plan_windows(offer->input, offer->below, &offer->parts);
 	if (why == NULL)
 		why = plan_groups(offer->root, offer->target, &offer->parts);
 	offer->query = palloc(sizeof(ColumnsQuery));
@@ -215,7 +228,8 @@ columns_held_cost(const RelOptInfo *rel, Oid relation, int nvalues)
 static int
 count_values(const ColumnsQuery *query)
 {
-	int			nvalues = query->where.count + query->nkeys * COLUMNS_KEY_VALUES;
+	int			nvalues = query->where.count + query->above.count + query->nkeys * COLUMNS_KEY_VALUES +
+		query->nwindows * COLUMNS_WINDOW_VALUES + query->nfunctions * COLUMNS_KEY_VALUES;
 
 	for (int i = 0; i < query->nrequests; i++)
 	{
@@ -238,7 +252,7 @@ total_cost(const Offer *offer, double groups)
 
 	if (gpusort_columns == COLUMNS_FORCE)
 		return 0;
-	if (offer->parts.keys != NIL)
+	if (offer->query->nkeys > 0)
 		cost += groups * COLUMNS_GROUP_COST;
 	foreach(lc, offer->leaves)
 	{
@@ -267,7 +281,7 @@ make_child(const Offer *offer)
 	PathTarget *target = create_empty_pathtarget();
 	ListCell   *lc;
 
-	foreach(lc, list_concat_copy(offer->parts.keys, offer->parts.aggregates))
+	foreach(lc, offer->parts.members)
 		add_column_to_pathtarget(target, lfirst(lc), 0);
 	return plan_groups_child(offer->root, offer->input, offer->grouped, set_pathtarget_cost_width(offer->root, target));
 }
@@ -279,7 +293,7 @@ leaf_oids(const Offer *offer)
 	List	   *oids = NIL;
 	ListCell   *lc;
 
-	if (entry_of(offer, offer->input)->relkind == RELKIND_PARTITIONED_TABLE)
+	if (entry_of(offer, offer->table)->relkind == RELKIND_PARTITIONED_TABLE)
 		foreach(lc, offer->leaves)
 			oids = lappend_oid(oids, entry_of(offer, lfirst(lc))->relid);
 	return oids;
@@ -293,7 +307,9 @@ typedef enum PathPrivate
 	PATH_ORDERS,
 	PATH_HAVING,				/* what is left of it */
 	PATH_LEAVES,				/* OIDs */
-	PATH_RELATION				/* int list: of the range table */
+	PATH_RELATION,				/* int list: of the range table; 0: that of a subquery */
+	PATH_SUBQUERY,				/* as in the plan */
+	PATH_COUNTED				/* int list: of groups, their number is returned */
 } PathPrivate;
 
 /* Returns what the plan is made of. */
@@ -301,10 +317,31 @@ static List *
 path_private(const Offer *offer)
 {
 	const ColumnsParts *parts = &offer->parts;
-	List	   *columns = list_make5(parts->keys, parts->aggregates, parts->conditions, parts->having, parts->limits);
+	List	   *columns = list_concat(list_make4(parts->members, parts->keys, parts->aggregates, parts->conditions),
+									  list_make4(parts->window_keys, parts->above, parts->having, parts->limits));
 	List	   *result = list_make5(columns, parts->kinds, parts->orders, offer->having, leaf_oids(offer));
+	int			relid = offer->table == offer->input ? (int) offer->input->relid : 0;
 
-	return lappend(result, list_make1_int((int) offer->input->relid));
+	result = lappend(result, list_make1_int(relid));
+	result = lappend(result, lcons(list_make1_oid(entry_of(offer, offer->table)->relid), list_copy(parts->windows)));
+	return lappend(result, list_make1_int(false));
+}
+
+/* Returns the number of groups that travel: with an array they are its elements. */
+static double
+travelling(const Offer *offer, double groups)
+{
+	const Aggref *array = offer->query->array;
+	double		rows = offer->table->tuples;
+	List	   *values;
+
+	if (array == NULL)
+		return groups;
+	/* how many runs there are is not known */
+	if (array->aggorder != NIL || list_length(array->args) > 1)
+		return Max(groups, rows / COLUMNS_RUN_ROWS);
+	values = list_make1(linitial_node(TargetEntry, array->args)->expr);
+	return clamp_row_est(Min(groups * estimate_num_groups(offer->root, values, rows, NULL, NULL), rows));
 }
 
 /* Makes the path over its child. */
@@ -319,13 +356,100 @@ make_path(const Offer *offer, Path *child)
 	path->path.parent = offer->grouped;
 	path->path.pathtarget = offer->target;
 	path->path.rows = clamp_row_est(groups);
-	path->path.startup_cost = path->path.total_cost = total_cost(offer, groups);
+	path->path.startup_cost = path->path.total_cost = total_cost(offer, travelling(offer, groups));
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(child);
 	path->custom_private = path_private(offer);
 	path->methods = &path_methods;
 	return &path->path;
 }
+
+/* ---------------------------------------------------------------- numbers of groups */
+
+/* Returns true if a query's rows are its groups. */
+static bool
+has_only_groups(const Query *query)
+{
+	return (query->groupClause != NIL || query->distinctClause != NIL) && query->setOperations == NULL &&
+		query->limitCount == NULL && query->limitOffset == NULL && query->rowMarks == NIL && !query->hasWindowFuncs &&
+		!query->hasTargetSRFs && (query->distinctClause == NIL || (query->groupClause == NIL && !query->hasAggs));
+}
+
+/* Returns the path of a subquery's groups that columns answer as a whole, or NULL. */
+static const CustomPath *
+groups_of(const RelOptInfo *input)
+{
+	PlannerInfo *below = input->subroot;
+	ListCell   *rel;
+	ListCell   *lc;
+
+	if (below == NULL || !has_only_groups(below->parse) || below->init_plans != NIL || input->lateral_relids != NULL ||
+		input->baserestrictinfo != NIL)
+		return NULL;
+	foreach(rel, below->upper_rels[plan_is_distinct(below) ? UPPERREL_DISTINCT : UPPERREL_GROUP_AGG])
+		foreach(lc, ((RelOptInfo *) lfirst(rel))->pathlist)
+		{
+			const CustomPath *path = lfirst(lc);
+
+			if (IsA(path, CustomPath) && path->methods == &path_methods &&
+				list_nth(path->custom_private, PATH_HAVING) == NIL && linitial_int(list_nth(path->custom_private,
+																						   PATH_COUNTED)) == 0)
+				return path;
+		}
+	return NULL;
+}
+
+/* Returns true if a query asks for nothing but the number of its rows. */
+static bool
+is_count(Offer *offer)
+{
+	const Aggref *aggregate;
+
+	if (plan_is_distinct(offer->root) || plan_groups(offer->root, offer->target, &offer->parts) != NULL ||
+		list_length(offer->parts.members) != 1)
+		return false;
+	aggregate = linitial(offer->parts.members);
+	return IsA(aggregate, Aggref) && aggregate->aggfnoid == F_COUNT_ && aggregate->aggfilter == NULL;
+}
+
+/* Returns what the plan is made of. */
+static List *
+counted_private(const Offer *offer)
+{
+	List	   *result = list_copy(offer->counted->custom_private);
+	List	   *columns = list_copy(linitial(result));
+
+	list_nth_cell(columns, COLUMNS_MEMBERS)->ptr_value = offer->parts.members;
+	if (list_nth(columns, COLUMNS_HAVING) == NIL)
+		list_nth_cell(columns, COLUMNS_AGGREGATES)->ptr_value = NIL;
+	list_nth_cell(result, PATH_COLUMNS)->ptr_value = columns;
+	list_nth_cell(result, PATH_RELATION)->ptr_value = list_make1_int(0);
+	list_nth_cell(result, PATH_COUNTED)->ptr_value = list_make1_int(true);
+	return result;
+}
+
+/* Offers the number of a subquery's groups, none of which travels. */
+static void
+offer_count(Offer *offer)
+{
+	CustomPath *path = makeNode(CustomPath);
+	const Path *groups = &offer->counted->path;
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = offer->grouped;
+	path->path.pathtarget = offer->target;
+	path->path.rows = 1;
+	path->path.total_cost = offer->target->cost.startup + offer->target->cost.per_tuple +
+		Max(groups->total_cost - groups->rows * COLUMNS_GROUP_COST, 0);
+	path->path.startup_cost = path->path.total_cost;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_paths = list_make1(make_child(offer));
+	path->custom_private = counted_private(offer);
+	path->methods = &path_methods;
+	add_path(offer->grouped, &path->path);
+}
+
+/* ---------------------------------------------------------------- the plan */
 
 /* Appends an expression to the columns of the node's scan. */
 static void
@@ -343,16 +467,18 @@ parts_of(const CustomPath *path)
 
 	return (ColumnsParts) {
 		.keys = list_nth(columns, COLUMNS_KEYS), .aggregates = list_nth(columns, COLUMNS_AGGREGATES),
-		.conditions = list_nth(columns, COLUMNS_CONDITIONS), .having = list_nth(columns, COLUMNS_HAVING),
+		.conditions = list_nth(columns, COLUMNS_CONDITIONS), .window_keys = list_nth(columns, COLUMNS_WINDOW_KEYS),
+		.above = list_nth(columns, COLUMNS_ABOVE), .having = list_nth(columns, COLUMNS_HAVING),
 		.limits = list_nth(columns, COLUMNS_LIMITS), .kinds = list_nth(path->custom_private, PATH_KINDS),
-		.orders = list_nth(path->custom_private, PATH_ORDERS)
+		.orders = list_nth(path->custom_private, PATH_ORDERS),
+		.windows = list_copy_tail(list_nth(path->custom_private, PATH_SUBQUERY), 1)
 	};
 }
 
 /*
- * PlanCustomPath: makes the plan.  Keys and aggregates are the columns of its scan; conditions and limits follow them,
- * since the server adapts what stands there to the finished plan.  The values that all of these need are its
- * expressions, in which the server looks for parameters.
+ * PlanCustomPath: makes the plan.  Keys and aggregates, as the plan above has them, are the columns of its scan; the
+ * parts of the query follow them, since the server adapts what stands there to the finished plan.  The values that all
+ * of these need are its expressions, in which the server looks for parameters.
  */
 static Plan *
 make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses, List *children)
@@ -376,9 +502,11 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	{
 		counts = lappend_int(counts, list_length(lfirst(kind)));
 		foreach(lc, (List *) lfirst(kind))
-			append_column(&scan->custom_scan_tlist, lfirst(lc), foreach_current_index(kind) > COLUMNS_AGGREGATES);
+			append_column(&scan->custom_scan_tlist, lfirst(lc), foreach_current_index(kind) > COLUMNS_MEMBERS);
 	}
-	scan->custom_private = list_make4(list_nth(path->custom_private, PATH_LEAVES), counts, parts.kinds, parts.orders);
+	counts = list_concat(counts, list_nth(path->custom_private, PATH_COUNTED));
+	scan->custom_private = list_make5(list_nth(path->custom_private, PATH_LEAVES), counts, parts.kinds, parts.orders,
+									  list_nth(path->custom_private, PATH_SUBQUERY));
 	scan->methods = &columns_scan_methods;
 	return &scan->scan.plan;
 }
@@ -391,8 +519,15 @@ offer_columns(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, Rel
 	.target = distinct ? input->reltarget : grouped->reltarget};
 	const char *why;
 
-	if (stage != (distinct ? UPPERREL_DISTINCT : UPPERREL_GROUP_AGG) || !is_about_chosen(&offer))
+	if (stage != (distinct ? UPPERREL_DISTINCT : UPPERREL_GROUP_AGG))
 		return;
+	if (!is_about_chosen(&offer))
+	{
+		offer.counted = offer.table == NULL && gpusort_columns != COLUMNS_OFF ? groups_of(input) : NULL;
+		if (offer.counted != NULL && is_count(&offer))
+			offer_count(&offer);
+		return;
+	}
 	why = refused(&offer);
 	if (why == NULL)
 		add_path(grouped, make_path(&offer, make_child(&offer)));

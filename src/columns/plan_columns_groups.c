@@ -4,18 +4,23 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "utils/typcache.h"
 
 #include "src/base/compat.h"
+#include "columns_aggregates.h"
 #include "columns_terms.h"
 #include "plan_columns_groups.h"
+#include "plan_columns_windows.h"
 
 /* ---------------------------------------------------------------- keys and aggregates */
 
@@ -43,7 +48,7 @@ add_keys(PlannerInfo *root, ColumnsParts *parts)
 		const SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 		Node	   *key = get_sortgroupclause_expr((SortGroupClause *) clause, root->processed_tlist);
 
-		if (terms_is_value((Expr *) key))
+		if (terms_is_value(plan_defined(parts, key)))
 			continue;
 		if (!IsA(key, Var) || clause->eqop != lookup_type_cache(exprType(key), TYPECACHE_EQ_OPR)->eq_opr)
 			return "a key is not a column";
@@ -52,13 +57,41 @@ add_keys(PlannerInfo *root, ColumnsParts *parts)
 	return parts->keys == NIL && clauses_of(root) != NIL ? "no key is a column" : NULL;
 }
 
+/* Returns true if an expression is the number of a gpu_rle's runs. */
+static bool
+is_length(const Node *node)
+{
+	const FuncExpr *function = (const FuncExpr *) node;
+	const Aggref *runs;
+
+	if (!IsA(node, FuncExpr) || function->funcid != F_CARDINALITY)
+		return false;
+	runs = linitial(function->args);
+	return IsA(runs, Aggref) && columns_aggregate_kind(runs) == QUERY_RUN_ARRAY;
+}
+
+/* Mutator: takes numbers of runs out of expressions, as aggregates. */
+static Node *
+take_lengths(Node *node, void *context)
+{
+	ColumnsParts *parts = context;
+
+	if (node == NULL)
+		return NULL;
+	if (!is_length(node))
+		return expression_tree_mutator(node, take_lengths, context);
+	parts->aggregates = list_append_unique(parts->aggregates, node);
+	return (Node *) makeNullConst(INT4OID, -1, InvalidOid);
+}
+
 /*
  * Adds the aggregates, and as further keys those columns that depend on the keys by a constraint: they divide no group.
  */
 static const char *
 add_members(const List *exprs, bool grouped, ColumnsParts *parts)
 {
-	List	   *found = pull_var_clause((Node *) exprs, PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+	Node	   *others = take_lengths((Node *) exprs, parts);
+	List	   *found = pull_var_clause(others, PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
 										PVC_RECURSE_PLACEHOLDERS);
 	ListCell   *lc;
 
@@ -85,10 +118,19 @@ plan_groups(PlannerInfo *root, const PathTarget *target, ColumnsParts *parts)
 		why = add_members(target->exprs, has_keys, parts);
 	if (why == NULL)
 		why = add_members((List *) root->parse->havingQual, has_keys, parts);
-	foreach(lc, parts->aggregates)
-		parts->kinds = lappend_int(parts->kinds, (int) columns_aggregate_kind(lfirst_node(Aggref, lc)));
 	if (why == NULL && parts->keys == NIL && parts->aggregates == NIL)
 		why = "it has no aggregates";
+	parts->members = list_concat_copy(parts->keys, parts->aggregates);
+	parts->keys = plan_defined(parts, parts->keys);
+	parts->aggregates = plan_defined(parts, parts->aggregates);
+	foreach(lc, parts->aggregates)
+	{
+		QueryKind	kind = is_length(lfirst(lc)) ? QUERY_RUNS : columns_aggregate_kind(lfirst_node(Aggref, lc));
+
+		if (kind == QUERY_RUNS)
+			lfirst(lc) = linitial(((FuncExpr *) lfirst(lc))->args);
+		parts->kinds = lappend_int(parts->kinds, (int) kind);
+	}
 	return why;
 }
 
@@ -114,9 +156,9 @@ choose_by_having(const PlannerInfo *root, ColumnsParts *parts)
 	{
 		ColumnsParts with = *parts;
 
-		with.having = list_make1(lfirst(lc));
+		with.having = list_make1(plan_defined(parts, lfirst(lc)));
 		if (parts->keys != NIL && is_answered(&with))
-			parts->having = lappend(parts->having, lfirst(lc));
+			parts->having = lappend(parts->having, linitial(with.having));
 		else
 			left = lappend(left, lfirst(lc));
 	}
@@ -127,13 +169,12 @@ choose_by_having(const PlannerInfo *root, ColumnsParts *parts)
 static bool
 add_order(const ColumnsParts *parts, const SortGroupClause *clause, const Expr *expr, List **orders)
 {
-	List	   *members = list_concat_copy(parts->keys, parts->aggregates);
 	const TypeCacheEntry *type = lookup_type_cache(exprType((const Node *) expr), TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
 	ListCell   *lc;
 
 	if (clause->sortop != type->lt_opr && clause->sortop != type->gt_opr)
 		return false;
-	foreach(lc, members)
+	foreach(lc, parts->members)
 	{
 		if (!equal(lfirst(lc), expr))
 			continue;

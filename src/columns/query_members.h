@@ -17,7 +17,7 @@ typedef struct QueryTerm
 {
 	int			column;
 	gs_test		test;			/* not BETWEEN or NEVER */
-	int			value;			/* what it is compared with; -1: nothing, or with true */
+	int			value;			/* what it is compared with; -1: nothing, or with true; of two columns, the other one */
 	Oid			type;			/* of the value, or of the array's elements */
 	bool		truth;			/* value is -1: compared with this */
 	Oid			function;		/* of GS_TEST_IN_BITS */
@@ -47,7 +47,10 @@ typedef enum QueryKind
 	QUERY_DISTINCT,				/* count of different values */
 	QUERY_CONTINUOUS,			/* a percentile, or an array of them */
 	QUERY_DISCRETE,
-	QUERY_MODE
+	QUERY_MODE,
+	QUERY_RUNS,					/* gpu_rle with an order, of whose array the number of elements is wanted */
+	QUERY_RUN_ARRAY,			/* the array */
+	QUERY_SORTED_ARRAY			/* gpu_sort_agg */
 } QueryKind;
 
 /* An aggregate of the service.  Several of the query's may need one. */
@@ -81,25 +84,66 @@ typedef struct QueryOrder
 	bool		nulls_first;
 } QueryOrder;
 
+/* A difference of dates or times, which PostgreSQL computes only of finite ones: those of its smallest and greatest. */
+typedef struct QueryGuard
+{
+	int			least;			/* requests */
+	int			greatest;
+} QueryGuard;
+
+/* Columns from here on are given by windows. */
+#define QUERY_GIVEN ((int) GS_STEPS_MAX_COLUMNS)
+
+#define QUERY_MAX_WINDOWS 8
+
+/* A window: its partition's columns, in no order, then the order of its rows. */
+typedef struct QueryWindow
+{
+	int			npartition;
+	int			norders;
+	QueryOrder	keys[GS_STEPS_MAX_KEYS];
+} QueryWindow;
+
+/* A function over a window.  Number i of a query gives column QUERY_GIVEN + i. */
+typedef struct QueryFunction
+{
+	const Expr *expr;			/* WindowFunc, or the Aggref of gpu_rle */
+	int			window;
+	gs_window_function function;	/* its column is the query's; its constant: there is one */
+	gs_constant constant;
+} QueryFunction;
+
+
 typedef struct ColumnsQuery
 {
 	int			ncolumns;
-	ColumnDescription columns[GS_STEPS_MAX_COLUMNS];	/* by type alone, and their numbers */
-	StringCodes *codes[GS_STEPS_MAX_COLUMNS];	/* of a question that is open, by column; NULL: not of strings */
+	ColumnDescription columns[2 * GS_STEPS_MAX_COLUMNS];	/* by type alone, and their numbers; then those given */
+	StringCodes *codes[2 * GS_STEPS_MAX_COLUMNS];	/* of a question that is open, by column; NULL: not of strings */
 	bool		tests_strings;	/* by functions, which have to know all strings */
 	List	   *values;			/* expressions without columns, evaluated for each scan */
 	QueryTerms	where;
+	int			nwindows;
+	QueryWindow windows[QUERY_MAX_WINDOWS];
+	int			nfunctions;
+	QueryFunction *functions;	/* room for GS_STEPS_MAX_COLUMNS; NULL: there are none */
+	QueryTerms	above;			/* of rows with the windows' columns */
 	int			nkeys;
 	int			keys[GS_STEPS_MAX_KEYS];	/* columns */
 	int			nrequests;
 	QueryRequest requests[GS_STEPS_MAX_AGGREGATES];
 	int			nanswers;
 	QueryAnswer *answers;		/* in the order of the aggregates */
+	int			nguards;
+	QueryGuard	guards[GS_STEPS_MAX_AGGREGATES];
 	QueryTerms	having;
 	int			norders;
 	QueryOrder	orders[GS_STEPS_MAX_KEYS];
 	int			limit;			/* values; -1: none */
 	int			offset;
+	const Aggref *array;		/* the only aggregate, whose elements come as groups; NULL: there is none */
+	bool		array_runs;		/* of gpu_rle */
+	int			array_keys;		/* of nkeys, those of its groups; the last one is a run's number, or a value */
+	int			array_column;	/* of its values; of runs, the second aggregate, behind their number of rows */
 	bool		rows;			/* rows are wanted, not groups: */
 	uint64		first_row;		/* of those in an order, from this one on, */
 	uint64		most_rows;		/* this many; 0: all */

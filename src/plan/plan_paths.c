@@ -513,16 +513,16 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 
 /*
  * create_upper_paths_hook: offers paths over sorts, if these are enabled, and answers from columns.  Set-returning
- * functions in the target are excluded, because they are split off only later.
+ * functions in the target are excluded, because they are split off only later, but for that of groups.
  */
 static void
 offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output, void *extra)
 {
 	if (prev_upper_paths)
 		prev_upper_paths(root, stage, input, output, extra);
-	if (!plan_will_be_walked || root->parse->hasTargetSRFs)
+	if (!plan_will_be_walked || (root->parse->hasTargetSRFs && stage != UPPERREL_GROUP_AGG))
 		return;
-	if (enable_sort)
+	if (enable_sort && !root->parse->hasTargetSRFs)
 		offer(root, stage, input, output);
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
 		offer_columns(root, stage, input, output);

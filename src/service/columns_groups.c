@@ -335,6 +335,17 @@ do_parts(grouping *g)
 }
 
 /*
+ * Begins the groups.  What an engine has no steps for is no version that is gone, which GS_INVALID would be.
+ */
+static gs_status
+open_groups(grouping *g, uint32_t workers)
+{
+	gs_status status = gs_groups_open(g->engine, g->steps, g->ranges, g->rows, workers, &g->groups);
+
+	return status == GS_INVALID ? GS_TOO_BIG : status;
+}
+
+/*
  * Makes the groups, in turn.
  */
 static gs_status
@@ -347,7 +358,7 @@ group_in_turn(page_job *j)
 		GS_TRY(join_pages(g, table));
 	GS_TRY(name_segments(g));
 	GS_TRY(open_engine(g));
-	GS_TRY(gs_groups_open(g->engine, g->steps, g->ranges, g->rows, workers, &g->groups));
+	GS_TRY(open_groups(g, workers));
 	GS_TRY(gsd_pages_run(j));
 	GS_TRY(do_parts(g));
 	return gs_groups_end(g->groups, g->engine, GS_GROUPS_MOST_BYTES / g->bytes, &g->count);

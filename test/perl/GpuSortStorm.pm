@@ -8,6 +8,7 @@ use warnings;
 use Exporter 'import';
 use GpuSortAnswers;
 use GpuSortQueries;
+use GpuSortWindows;
 use List::Util qw(sum0);
 use Test::More;
 
@@ -66,7 +67,8 @@ sub ask
 	# that is not finite
 	$columns{n} = 'numeric(14,2)' if chance(0.05);
 	delete $columns{x} if chance(0.7);
-	my ($query, $scale) = random_query($table, \%columns, 1, @numbers);
+	my ($query, $scale) = chance(0.2) ? (random_window_query($table, \%columns), 'SELECT 1 AS one')
+		: random_query($table, \%columns, 1, @numbers);
 
 	return compared_line("ans|$kind", $query, $scale) unless chance(0.1);
 	return "SELECT 'ans|$kind', replace(compare.same(\$q\$$query\$q\$, \$q\$$scale\$q\$), E'\\n', ' '), 'aged',"
