@@ -65,7 +65,7 @@ all install uninstall installcheck clean:
 endif
 
 .PHONY: check demo dist deb docs test test-large soak columns-storm columns-random columns-windows columns-rolls valgrind asan-server fuzz tsan coverage mutants gpucheck \
-	spills bench-everyday bench-kernels bench-queries bench-shards
+	spills bench-columns bench-everyday bench-kernels bench-queries bench-shards
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
 # three minutes
@@ -151,3 +151,7 @@ bench-shards:
 # The queries of TPC-H and others like them, as a user of a stock server asks them
 bench-everyday:
 	@PG_CONFIG='$(PG_CONFIG)' bench/everyday.sh
+
+# ClickBench's queries and others over resident columns, beside PostgreSQL and DuckDB; needs PyPI and GitHub once
+bench-columns:
+	@PG_CONFIG='$(PG_CONFIG)' bench/clickbench.sh

@@ -1,0 +1,282 @@
+#!/usr/bin/perl
+# clickbench.pl PSQL DATABASE JSON_FILE SIDE...: the queries of clickbench.sh over its tables, on every side in turns.
+#
+# Sides:  off        gpusort.enabled = off, what the others are compared with
+#         plain      gpusort without columns
+#         cpu, gpu   with columns, in a service that has that engine
+#         duckdb     DuckDB in memory, over the rows of the same tables
+# RUNS    timed runs of each side, default 3; the result is their median.  What has taken a minute is not run again.
+# ONLY    a pattern: which queries, by name
+# TIMEOUT seconds after which PostgreSQL gives up a query, default 300
+#
+# What is timed is what a client waits for, with all rows: by psql's clock, or by Python's around DuckDB's.  Before that
+# each side runs once for its rows, which are compared as far as the query determines them: rows that are equal in what
+# a LIMIT orders by may be any of them.  Numbers with a fraction may differ in the tenth digit between PostgreSQL and
+# DuckDB, whose averages are floats, and where floats are summed; all others are equal to the digit.
+#
+# An existing JSON_FILE gets the sides added that were measured now.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::Bin;
+use IPC::Open2;
+use JSON::PP;
+use List::Util qw(sum);
+use Session;
+
+my ($psql, $database, $json_file, @sides) = @ARGV;
+my $runs = $ENV{RUNS} || 3;
+my $wanted = $ENV{ONLY} || '.';
+my $timeout = $ENV{TIMEOUT} || 300;
+my $here = "$FindBin::Bin/clickbench";
+my %settings = (
+	off => 'SET gpusort.enabled = off',
+	plain => 'SET gpusort.enabled = on; SET gpusort.columns = off',
+	map { $_ => 'SET gpusort.enabled = on; SET gpusort.columns = on' } qw(cpu gpu));
+my %session;
+my %duckdb;
+
+sub slurp
+{
+	my ($file) = @_;
+	local $/ = undef;
+	open my $in, '<:encoding(UTF-8)', $file or die "$file: $!\n";
+	return <$in>;
+}
+
+sub cores { return scalar(() = slurp('/proc/cpuinfo') =~ /^processor/mg) }
+
+# Asks DuckDB, and returns what it says.
+sub duckdb
+{
+	my (%question) = @_;
+
+	print { $duckdb{in} } encode_json(\%question), "\n" or die "duckdb: $!\n";
+	$duckdb{in}->flush;
+	my $said = decode_json(scalar(readline $duckdb{out}) // die "DuckDB ended\n");
+	die "DuckDB: $said->{error}\n" if $said->{error};
+	return $said;
+}
+
+# Starts DuckDB, and returns its version.
+sub start_duckdb
+{
+	my ($out, $in);
+
+	open2($out, $in, 'python3', "$here/duckdb_side.py", cores());
+	%duckdb = (out => $out, in => $in);
+	return decode_json(scalar readline $duckdb{out})->{version};
+}
+
+# Gives DuckDB a table of PostgreSQL's.
+sub load_duckdb
+{
+	my ($table) = @_;
+	my $file = "$json_file.csv";
+	my $columns = $session{off}->query("SELECT string_agg(format('%I %s', attname, replace(format_type(atttypid, "
+			. "atttypmod), 'character(1)', 'varchar')), ', ' ORDER BY attnum) FROM pg_attribute "
+			. "WHERE attrelid = '$table'::regclass AND attnum > 0");
+
+	$session{off}->query("\\copy $table TO '$file' (FORMAT csv, NULL '\\N')\n");
+	duckdb(sql => "CREATE TABLE $table ($columns)");
+	duckdb(sql => "COPY $table FROM '$file' (FORMAT csv, HEADER false, QUOTE '\"', ESCAPE '\"', "
+			. "NULLSTR '\\N')");
+	unlink $file;
+	return;
+}
+
+# Queries of a file of this project's: named by comments, with the columns of their order.
+sub named_queries
+{
+	my ($group, $file, $pattern) = @_;
+	my @found;
+
+	foreach my $part (split /^-- name: /m, slurp($file))
+	{
+		my ($name, $order, $sql) = $part =~ /\A([^\n]*)\n(?:-- order: ([^\n]*)\n)?([^-].*?);\s*(?:\z|^--)/ms or next;
+		push @found, { group => $group, name => $name, sql => $sql, order => [ ($order // '') =~ /^\d/ ? split /, /,
+			$order : () ] } if $name =~ $pattern;
+	}
+	return @found;
+}
+
+# ClickBench's queries, by number.
+sub clickbench
+{
+	my $alone = @$rows == 1 && @{ $rows->[0] } == 1;
+	my @queries = map { { group => 'ClickBench', name => 'Q' . ++$number, sql => s/;\s*\z//r, order => [] } }
+	  grep { /\S/ } split /\n/, slurp("$here/queries.sql");
+
+	foreach my $line (grep { /^\d/ } split /\n/, slurp("$here/orders.txt"))
+	{
+		my ($n, $how, $order, $check) = $line =~ /^(\d+) (any|order (\S+)(?: check (.*))?)$/
+		  or die "orders.txt: $line\n";
+
+		$queries[ $n - 1 ]{any} = $how eq 'any';
+		$queries[ $n - 1 ]{order} = [ split /,/, $order ] if defined $order;
+		$queries[ $n - 1 ]{check} = $check;
+	}
+	return @queries;
+}
+
+# The rows of a query on a side, each an array of columns.
+sub rows_of
+{
+	my ($side, $query) = @_;
+	my $sql = $query->{check} // $query->{sql};
+
+	return duckdb(sql => $sql, rows => JSON::PP::true)->{rows} if $side eq 'duckdb';
+	my @rows;
+	$session{$side}->stream($sql, sub { push @rows, [ split /\t/, $_[0] =~ s/\n\z//r, -1 ] });
+	return \@rows;
+}
+
+# What of rows the query determines: how many there are, the order, and those that no LIMIT chose among equals.
+sub determined
+{
+	my ($query, $rows) = @_;
+	my ($limit, $offset) = ($query->{check} // $query->{sql}) =~ /\bLIMIT (\d+)(?: OFFSET (\d+))?\s*\z/i;
+	my $chosen = defined $limit && @$rows == $limit;
+	my @keys = map { my $row = $_; join "\t", map { $row->[ $_ - 1 ] } @{ $query->{order} } } @$rows;
+	my %open;
+
+	return scalar @$rows if $query->{any};
+	$open{ $keys[-1] } = 1 if $chosen;
+	$open{ $keys[0] } = 1 if $offset && @keys;
+	return join "\n", scalar @$rows, @keys, sort map { join "\t", @{ $rows->[$_] } } grep { !$open{ $keys[$_] } } 0
+	  .. $#keys;
+}
+
+# Rows with fractions of nine digits, and with averages of many digits, which are alone in their row.
+sub rounded
+{
+	my ($rows) = @_;
+	my $alone = @$rows == 1 && @{ $rows->[0] } == 1;
+	return [ map { [ map { /^-?\d+\.?\d*(?:e[-+]?\d+)?$/ && (/\./ || $alone) ? sprintf '%.9g', $_ : $_ } @$_ ] } @$rows ];
+}
+
+# Is the answer of a side that of PostgreSQL?
+sub equal
+{
+	my ($side, $query, $rows, $base) = @_;
+	my $exact = $side ne 'duckdb' && $query->{sql} !~ /\bamount\b/;
+	my ($ours, $theirs) = map { determined($query, $exact ? $_ : rounded($_)) } $rows, $base;
+	return $ours eq $theirs;
+}
+
+# Milliseconds of a query on a side.
+sub timed
+{
+	my ($side, $query) = @_;
+
+	return duckdb(sql => $query->{sql})->{ms} if $side eq 'duckdb';
+	my ($ms) = $session{$side}->query("\\timing on\n$query->{sql};\n\\timing off\n") =~ /^Time: ([\d.]+) ms/m;
+	return $ms;
+}
+
+# Nodes of a plan that columns answer.
+sub columns_nodes
+{
+	my ($plan) = @_;
+	my @below = map { columns_nodes($_) } @{ $plan->{Plans} // [] };
+	return ($plan->{'Custom Plan Provider'} // '') eq 'GpuColumns' ? ($plan, @below) : @below;
+}
+
+# Where a query's answer comes from: "answer" for all of it, "rows" for its rows, or nothing and why.
+sub source_of
+{
+	my ($side, $query) = @_;
+	my $session = $session{$side};
+	my ($node) = columns_nodes($session->analyze($query->{sql})->{Plan});
+	my $why = $node ? $node->{Columns} =~ s/^not used \((.*)\)$/$1/r : undef if !$node || $node->{Columns};
+
+	return { from => defined $node->{Rows} ? 'rows' : 'answer', engine => $node->{Engine} }
+	  if $node && !$node->{Columns};
+	$session->query('SET client_min_messages = debug1');
+	my ($reason) = $session->query("EXPLAIN $query->{sql}")
+	  =~ /^(?:.*: )?DEBUG:  gpusort: (?:not answered from columns|rows not found by columns): (.*)$/m;
+	$session->query('SET client_min_messages = warning');
+	return { from => '', why => $why // $reason // 'PostgreSQL\'s plan costs less, or has no part for columns' };
+}
+
+# What is measured of a query on all sides.
+sub measure
+{
+	my ($query, $before) = @_;
+	my $result = $before // { name => $query->{name}, group => $query->{group}, sides => {} };
+	my $base = rows_of('off', $query);
+	my %ms;
+
+	foreach my $side (@sides)
+	{
+		my $rows = eval { $side eq 'off' ? $base : rows_of($side, $query) };
+
+		if (!$rows) { $result->{sides}{$side} = { error => $@ =~ s/\n.*//sr }; next }
+		$result->{sides}{$side} = { equal => equal($side, $query, $rows, $base) ? JSON::PP::true : JSON::PP::false };
+		$result->{source} = source_of($side, $query) if $side =~ /^[cg]pu$/;
+	}
+	foreach my $run (1 .. $runs)
+	{
+		foreach my $side (grep { !$result->{sides}{$_}{error} } @sides)
+		{
+			push @{ $ms{$side} }, timed($side, $query) if sum(0, @{ $ms{$side} // [] }) < 60000;
+		}
+	}
+	$result->{sides}{$_}{ms} = Session::median(@{ $ms{$_} }) foreach keys %ms;
+	print STDERR join(' ', $query->{name}, map { sprintf '%s %s%s', $_, $result->{sides}{$_}{ms} // 'failed',
+		$result->{sides}{$_}{equal} ? '' : ' DIFFERS' } @sides), "\n";
+	return $result;
+}
+
+# Holds the table of hits against targets.txt.
+sub targets
+{
+	my @targets = map { [ split / \| / ] } grep { /^[^#].* \| / } split /\n/, slurp("$here/targets.txt");
+	my @ours = split /\t/, $session{off}->query('SELECT ' . join(', ', map { $_->[3] } @targets) . ' FROM hits');
+
+	return [ map {
+		my ($name, $wanted, $part) = @{ $targets[$_] };
+		{ name => $name, wanted => $wanted, ours => $ours[$_],
+			met => abs($ours[$_] - $wanted) <= $part * $wanted ? JSON::PP::true : JSON::PP::false }
+	} 0 .. $#targets ];
+}
+
+# What is measured of everything before the queries, once.
+sub prepare
+{
+	my $session = $session{off};
+	my $result = { label => $ENV{LABEL}, commit => $ENV{COMMIT}, cores => cores(), runs => $runs, queries => [],
+		time => scalar gmtime, version => $session->query('SHOW server_version'),
+		workers => $session->query('SHOW max_parallel_workers_per_gather') };
+
+	$session->query('VACUUM ANALYZE hits, sales, lineitem');
+	$result->{rows}{$_} = $session->query("SELECT count(*) FROM $_") foreach qw(hits sales lineitem);
+	$result->{bytes} = $session->query("SELECT pg_table_size('hits')");
+	$result->{targets} = targets();
+	$result->{load_ms}{$_} = $session->milliseconds("SELECT gpusort_columns_add('$_')") foreach qw(hits sales lineitem);
+	$result->{held_bytes} = $session->query("SELECT sum(bytes) FROM gpusort_columns WHERE rel = 'hits'::regclass");
+	return $result;
+}
+
+foreach my $side ('off', grep { !/^(?:off|duckdb)$/ } @sides)
+{
+	$session{$side} = Session->new($psql, $database);
+	$session{$side}->query("SET statement_timeout = '${timeout}s'; $settings{$side};\n\\pset fieldsep '\\t'\n");
+}
+my $result = -e $json_file ? decode_json(do { local $/; open my $in, '<', $json_file or die; <$in> }) : prepare();
+if (grep { $_ eq 'duckdb' } @sides)
+{
+	$result->{duckdb} = start_duckdb();
+	load_duckdb($_) foreach qw(hits sales lineitem);
+}
+my %before = map { ("$_->{group} $_->{name}" => $_) } @{ $result->{queries} };
+$result->{queries} = [ map { measure($_, $before{"$_->{group} $_->{name}"}) } grep { $_->{name} =~ /$wanted/ }
+	clickbench(), named_queries('TPC-H', "$FindBin::Bin/everyday/tpch.sql", qr/^Q[16] /),
+	named_queries('sales', "$here/road.sql", qr/./) ];
+open my $out, '>', $json_file or die "$json_file: $!\n";
+print $out JSON::PP->new->canonical->pretty->encode($result);
+close $out or die "$json_file: $!\n";
+$session{$_}->finish foreach keys %session;
+exit(grep({ my $query = $_; grep { !$_->{error} && !$_->{equal} } values %{ $query->{sides} } } @{ $result->{queries} })
+	? 1 : 0);
