@@ -104,7 +104,7 @@ sub named_queries
 # ClickBench's queries, by number.
 sub clickbench
 {
-	my $alone = @$rows == 1 && @{ $rows->[0] } == 1;
+	my $number = 0;
 	my @queries = map { { group => 'ClickBench', name => 'Q' . ++$number, sql => s/;\s*\z//r, order => [] } }
 	  grep { /\S/ } split /\n/, slurp("$here/queries.sql");
 
@@ -153,7 +153,8 @@ sub rounded
 {
 	my ($rows) = @_;
 	my $alone = @$rows == 1 && @{ $rows->[0] } == 1;
-	return [ map { [ map { /^-?\d+\.?\d*(?:e[-+]?\d+)?$/ && (/\./ || $alone) ? sprintf '%.9g', $_ : $_ } @$_ ] } @$rows ];
+	return [ map { [ map { /^-?\d+\.?\d*(?:e[-+]?\d+)?$/ && (/\./ || $alone) ? sprintf '%.9g', $_ : $_ } @$_ ] }
+		@$rows ];
 }
 
 # Is the answer of a side that of PostgreSQL?
