@@ -115,7 +115,7 @@ key_make(gs_packed_key *key, const gs_range *range, bool nulls_first)
 	key->low = low <= high ? low >> key->drop : 0;
 	span = low <= high ? (gs_unsigned_wide) (high >> key->drop) - (gs_unsigned_wide) key->low : 0;
 	key->nulls = range->nulls;
-	if (span + key->nulls > UINT64_MAX)
+	if (span > UINT64_MAX - key->nulls) /* span may have 128 bits, all of them set */
 		return GS_TOO_BIG;
 	key->span = (uint64_t) span;
 	key->bump = key->nulls && nulls_first;
