@@ -78,27 +78,77 @@ put_escaped_byte(char *to, char c, char delimiter)
 	return to;
 }
 
-/* Writes a string with what COPY escapes; there is room for twice its bytes. */
+/* Writes a string's bytes one by one. */
 static char *
+put_escaped_bytes(char *to, const char *from, Size bytes, char delimiter)
+{
+	for (Size i = 0; i < bytes; i++)
+		to = put_escaped_byte(to, from[i], delimiter);
+	return to;
+}
+
+/* Writes fewer than 16 bytes: two words that overlap, unless something is escaped. */
+static inline char *
+put_escaped_rest(char *to, const char *from, Size bytes, char delimiter)
+{
+	uint64		first;
+	uint64		last;
+
+	if (bytes >= 8)
+	{
+		memcpy(&first, from, 8);
+		memcpy(&last, from + bytes - 8, 8);
+		if (likely(!has_special(first, EIGHT(delimiter)) && !has_special(last, EIGHT(delimiter))))
+		{
+			memcpy(to, &first, 8);
+			return (char *) memcpy(to + bytes - 8, &last, 8) + 8;
+		}
+	}
+	else if (bytes >= 4)
+	{
+		uint32		halves[2];
+
+		memcpy(&halves[0], from, 4);
+		memcpy(&halves[1], from + bytes - 4, 4);
+		memcpy(&first, halves, 8);
+		if (likely(!has_special(first, EIGHT(delimiter))))
+		{
+			memcpy(to, &halves[0], 4);
+			return (char *) memcpy(to + bytes - 4, &halves[1], 4) + 4;
+		}
+	}
+	return put_escaped_bytes(to, from, bytes, delimiter);
+}
+
+/* Sixteen bytes, of which the compiler makes a vector. */
+typedef uint8 Bytes16 __attribute__((vector_size(16)));
+
+/* As has_special, of sixteen bytes. */
+static inline bool
+block_has_special(Bytes16 block, uint8 delimiter)
+{
+	uint64		words[2];
+
+	block = (Bytes16) (block < 0x20) | (Bytes16) (block == '\\') | (Bytes16) (block == delimiter);
+	memcpy(words, &block, sizeof(words));
+	return (words[0] | words[1]) != 0;
+}
+
+/* Writes a string with what COPY escapes; there is room for twice its bytes. */
+static inline char *
 put_escaped(char *to, const char *from, Size bytes, char delimiter)
 {
-	const char *end = from + bytes;
-
-	while (end - from >= 8)
+	for (; bytes >= sizeof(Bytes16); from += sizeof(Bytes16), bytes -= sizeof(Bytes16))
 	{
-		uint64		word;
+		Bytes16		block;
 
-		memcpy(&word, from, sizeof(word));
-		if (likely(!has_special(word, EIGHT(delimiter))))
-			to = (char *) memcpy(to, &word, sizeof(word)) + sizeof(word);
+		memcpy(&block, from, sizeof(block));
+		if (likely(!block_has_special(block, (uint8) delimiter)))
+			to = (char *) memcpy(to, &block, sizeof(block)) + sizeof(block);
 		else
-			for (int i = 0; i < 8; i++)
-				to = put_escaped_byte(to, from[i], delimiter);
-		from += 8;
+			to = put_escaped_bytes(to, from, sizeof(block), delimiter);
 	}
-	while (from < end)
-		to = put_escaped_byte(to, *from++, delimiter);
-	return to;
+	return bytes > 0 ? put_escaped_rest(to, from, bytes, delimiter) : to;
 }
 
 /* Converts a string to the client's encoding. */
