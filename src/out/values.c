@@ -50,15 +50,37 @@ put_bytes(char *to, const char *from, Size bytes)
 /* A word of eight bytes that are all c. */
 #define EIGHT(c) (UINT64CONST(0x0101010101010101) * (unsigned char) (c))
 
-/* Does a word have a byte below 32, a backslash or a delimiter?  The highest bits of differences tell. */
+/*
+ * Does a word have a zero byte or, in a line of COPY, one below 32, a backslash or a delimiter?  The highest bits of
+ * differences tell.
+ */
 static inline bool
-has_special(uint64 word, uint64 delimiters)
+word_is_special(uint64 word, char delimiter, bool in_line)
 {
 	uint64		backslash = word ^ EIGHT('\\');
-	uint64		delimiter = word ^ delimiters;
+	uint64		other = word ^ EIGHT(delimiter);
 
-	return (((word - EIGHT(0x20)) & ~word) | ((backslash - EIGHT(1)) & ~backslash) |
-			((delimiter - EIGHT(1)) & ~delimiter)) & EIGHT(0x80);
+	if (!in_line)
+		return ((word - EIGHT(1)) & ~word & EIGHT(0x80)) != 0;
+	return ((((word - EIGHT(0x20)) & ~word) | ((backslash - EIGHT(1)) & ~backslash) |
+			 ((other - EIGHT(1)) & ~other)) & EIGHT(0x80)) != 0;
+}
+
+/* Sixteen bytes, of which the compiler makes a vector. */
+typedef uint8 Bytes16 __attribute__((vector_size(16)));
+
+/* As word_is_special, of sixteen bytes. */
+static inline bool
+block_is_special(Bytes16 block, char delimiter, bool in_line)
+{
+	uint64		words[2];
+
+	if (in_line)
+		block = (Bytes16) (block < 0x20) | (Bytes16) (block == '\\') | (Bytes16) (block == (uint8) delimiter);
+	else
+		block = (Bytes16) (block == 0);
+	memcpy(words, &block, sizeof(words));
+	return (words[0] | words[1]) != 0;
 }
 
 /* Writes a byte as CopyAttributeOutText does. */
@@ -79,76 +101,76 @@ put_escaped_byte(char *to, char c, char delimiter)
 }
 
 /* Writes a string's bytes one by one. */
-static char *
-put_escaped_bytes(char *to, const char *from, Size bytes, char delimiter)
+static pg_noinline char *
+put_string_bytes(char *to, const char *from, Size bytes, char delimiter, bool in_line)
 {
+	if (!in_line)
+		return (char *) memcpy(to, from, bytes) + bytes;
 	for (Size i = 0; i < bytes; i++)
 		to = put_escaped_byte(to, from[i], delimiter);
 	return to;
 }
 
-/* Writes fewer than 16 bytes: two words that overlap, unless something is escaped. */
+/* Writes fewer than 16 bytes up to a zero: two words that overlap, unless something in them is special. */
 static inline char *
-put_escaped_rest(char *to, const char *from, Size bytes, char delimiter)
+put_string_end(char *to, const char *from, Size bytes, char delimiter, bool in_line)
 {
-	uint64		first;
-	uint64		last;
+	uint64		words[2];
+	uint32		halves[2];
 
 	if (bytes >= 8)
 	{
-		memcpy(&first, from, 8);
-		memcpy(&last, from + bytes - 8, 8);
-		if (likely(!has_special(first, EIGHT(delimiter)) && !has_special(last, EIGHT(delimiter))))
+		memcpy(&words[0], from, 8);
+		memcpy(&words[1], from + bytes - 8, 8);
+		if (likely(!word_is_special(words[0], delimiter, in_line) && !word_is_special(words[1], delimiter, in_line)))
 		{
-			memcpy(to, &first, 8);
-			return (char *) memcpy(to + bytes - 8, &last, 8) + 8;
+			memcpy(to, &words[0], 8);
+			return (char *) memcpy(to + bytes - 8, &words[1], 8) + 8;
 		}
 	}
 	else if (bytes >= 4)
 	{
-		uint32		halves[2];
-
 		memcpy(&halves[0], from, 4);
 		memcpy(&halves[1], from + bytes - 4, 4);
-		memcpy(&first, halves, 8);
-		if (likely(!has_special(first, EIGHT(delimiter))))
+		memcpy(&words[0], halves, 8);
+		if (likely(!word_is_special(words[0], delimiter, in_line)))
 		{
 			memcpy(to, &halves[0], 4);
 			return (char *) memcpy(to + bytes - 4, &halves[1], 4) + 4;
 		}
 	}
-	return put_escaped_bytes(to, from, bytes, delimiter);
+	else if (bytes == 1 && *from != '\0' && !in_line)
+	{
+		*to = *from;
+		return to + 1;
+	}
+	return put_string_bytes(to, from, strnlen(from, bytes), delimiter, in_line);
 }
 
-/* Sixteen bytes, of which the compiler makes a vector. */
-typedef uint8 Bytes16 __attribute__((vector_size(16)));
-
-/* As has_special, of sixteen bytes. */
-static inline bool
-block_has_special(Bytes16 block, uint8 delimiter)
-{
-	uint64		words[2];
-
-	block = (Bytes16) (block < 0x20) | (Bytes16) (block == '\\') | (Bytes16) (block == delimiter);
-	memcpy(words, &block, sizeof(words));
-	return (words[0] | words[1]) != 0;
-}
-
-/* Writes a string with what COPY escapes; there is room for twice its bytes. */
-static inline char *
-put_escaped(char *to, const char *from, Size bytes, char delimiter)
+/*
+ * Writes a string up to a zero byte, which only functions in C put into a text, and where the server's own string ends;
+ * in a line of COPY with what is escaped, for which there is room for twice its bytes.
+ */
+static pg_attribute_always_inline char *
+put_string(char *to, const char *from, Size bytes, char delimiter, bool in_line)
 {
 	for (; bytes >= sizeof(Bytes16); from += sizeof(Bytes16), bytes -= sizeof(Bytes16))
 	{
 		Bytes16		block;
 
 		memcpy(&block, from, sizeof(block));
-		if (likely(!block_has_special(block, (uint8) delimiter)))
+		if (likely(!block_is_special(block, delimiter, in_line)))
 			to = (char *) memcpy(to, &block, sizeof(block)) + sizeof(block);
 		else
-			to = put_escaped_bytes(to, from, sizeof(block), delimiter);
+		{
+			Size		length = strnlen(from, sizeof(block));
+
+			to = put_string_bytes(to, from, length, delimiter, in_line);
+			if (length < sizeof(block))
+				return to;
+		}
 	}
-	return bytes > 0 ? put_escaped_rest(to, from, bytes, delimiter) : to;
+	return bytes > 0 ? put_string_end(to, from, bytes, delimiter, in_line) : to;
 }
 
 /* Converts a string to the client's encoding. */
@@ -164,16 +186,17 @@ convert(OutFormat *format, const char *from, Size *bytes)
 	return result;
 }
 
-/* Writes a string, in a message or in a line of COPY. */
-static inline char *
+/* Writes a string up to a zero byte, in a message or in a line of COPY. */
+static pg_attribute_always_inline char *
 write_string(OutFormat *format, const char *from, Size bytes, char *to, bool in_line)
 {
 	if (unlikely(format->convert))
+	{
+		bytes = strnlen(from, bytes);
 		from = convert(format, from, &bytes);
+	}
 	to = out_room(format, to, in_line ? 2 * bytes : bytes);
-	if (unlikely(to == NULL))
-		return NULL;
-	return in_line ? put_escaped(to, from, bytes, format->delimiter) : put_bytes(to, from, bytes);
+	return likely(to != NULL) ? put_string(to, from, bytes, format->delimiter, in_line) : NULL;
 }
 
 /* Makes a column's function ready and switches to the scratch context. */
@@ -235,7 +258,7 @@ plain(OutFormat *format, Datum value)
 	return varlena;
 }
 
-/* Text has no zero byte, at which the server's string would end. */
+/* Writes a text. */
 static char *
 write_text(OutFormat *format, OutColumn *column, Datum value, char *to)
 {
@@ -460,6 +483,20 @@ write_uuid(OutFormat *format, OutColumn *column, Datum value, char *to)
 	return to + 36;
 }
 
+/* Sends a text, with all its bytes. */
+static char *
+send_text(OutFormat *format, OutColumn *column, Datum value, char *to)
+{
+	struct varlena *text = plain(format, value);
+	const char *from = VARDATA_ANY(text);
+	Size		bytes = VARSIZE_ANY_EXHDR(text);
+
+	if (unlikely(format->convert))
+		from = convert(format, from, &bytes);
+	to = out_room(format, to, bytes);
+	return likely(to != NULL) ? put_bytes(to, from, bytes) : NULL;
+}
+
 /* Sends a boolean. */
 static char *
 send_bool(OutFormat *format, OutColumn *column, Datum value, char *to)
@@ -551,9 +588,9 @@ static const ValueKind kinds[] = {
 	{F_INT4SEND, 4, send_4, NULL},
 	{F_INT8SEND, 8, send_8, NULL},
 	{F_INT2SEND, 2, send_2, NULL},
-	{F_TEXTSEND, 0, write_text, NULL},
-	{F_VARCHARSEND, 0, write_text, NULL},
-	{F_BPCHARSEND, 0, write_text, NULL},
+	{F_TEXTSEND, 0, send_text, NULL},
+	{F_VARCHARSEND, 0, send_text, NULL},
+	{F_BPCHARSEND, 0, send_text, NULL},
 	{F_NAMESEND, 0, write_name, NULL},
 	{F_BOOLSEND, 1, send_bool, NULL},
 	{F_OIDSEND, 4, send_4, NULL},
