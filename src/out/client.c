@@ -26,7 +26,7 @@ typedef struct ClientSocket ClientSocket;
 #define SLOW_MS 1.0
 
 static OutBuffer *held;			/* NULL: nothing is held back */
-static bool sending;			/* held is being sent */
+static bool sending;			/* held is being sent, or its sending was given up by an error */
 static bool installed;			/* PqCommMethods are those of this file, or call them */
 static instr_time sent_at;		/* 0: nothing has been sent yet */
 static const PQcommMethods *server; /* the methods that were there before; kept for whoever still calls the ones here */
@@ -171,6 +171,7 @@ client_hold(OutBuffer *buffer)
 	held = buffer;
 	held->sent = held->len = 0;
 	held->look = LOOK_BYTES;
+	sending = false;
 	INSTR_TIME_SET_ZERO(sent_at);
 	/* methods that others have put before these call them already */
 	if (!installed || PqCommMethods == server)
