@@ -391,8 +391,8 @@ $session->query("LOAD 'gpusort'");
 settings($_) foreach @sides;
 my %result = (part => 'everyday', label => $ENV{LABEL} // '', sides => \@sides, machine());
 printf "Everyday queries, SF %s, median of %d, ms%s; %s, %s; %s; %s cores, load %s at the start; %s%s, commit %s\n",
-  $sf, $runs, ($ENV{CLOCK} // '') eq 'processor' ? " of the server's processor time" : '', @result{qw(server collation cpu cores load)}, $result{device} && "$result{device}; ",
-  @result{qw(date commit)};
+  $sf, $runs, ($ENV{CLOCK} // '') eq 'processor' ? " of the server's processor time" : '',
+  @result{qw(server collation cpu cores load)}, $result{device} && "$result{device}; ", @result{qw(date commit)};
 printf "%s; JIT %s\n", $result{settings}, $result{jit} eq 't' ? 'on' : 'not built in';
 printf "%-46s%s  %8s %8s  plans: %s\n", '',
   join('', map { sprintf ' %*s%s', width($_), $_, /^off/ ? '' : ' ratio' } @sides), 'cost', 'cost', join ' | ', @sides;

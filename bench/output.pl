@@ -115,7 +115,7 @@ printf "%d rows, processor time of the server, best of %d, ms; PostgreSQL %s, %s
   . "commit %s\n%-20s %10s %10s %10s %8s %8s %9s\n", $rows, $runs,
   ($session->simple('SHOW server_version') =~ /(\d+\.\d+)/), $ENV{WORKERS}, (split ' ', readline $load)[0],
   scalar(gmtime), $ENV{COMMIT} // '', '', 'PostgreSQL', 'sort', 'output', 'gain', 'over sort', 'own';
-my @gains;
+my (@gains, @scans);
 my @fields = (0, 0);
 foreach my $shape (grep { $_->[0] =~ /^$only/ } @shapes)
 {
@@ -127,10 +127,21 @@ foreach my $shape (grep { $_->[0] =~ /^$only/ } @shapes)
 	}
 	$_ = min(@$_) foreach values %best;
 	push @gains, $best{PostgreSQL} / $best{output} if @gains < 8;
+	push @scans, $best{PostgreSQL} / $best{output} if $name =~ /^scan/;
 	my @columns = columns($sql);
 	$fields[$_] += $columns[$_] foreach 0, 1;
 	printf "%-20s %10.0f %10.0f %10.0f %8.2f %8.2f %6d/%d\n", $name, @best{qw(PostgreSQL sort output)},
 	  $best{PostgreSQL} / $best{output}, $best{sort} / $best{output}, @columns;
 }
-printf "%-20s %10s %10s %10s %8.2f %8s %7.0f %%\n", 'mean of the first 8', '', '', '',
-  exp(sum(map { log } @gains) / @gains), '', 100 * $fields[0] / $fields[1];
+
+# Prints a geometric mean.
+sub mean
+{
+	my ($what, @of) = @_;
+	printf "%-20s %10s %10s %10s %8.2f\n", $what, '', '', '', exp(sum(map { log } @of) / @of) if @of;
+	return;
+}
+
+mean('mean of the first 8', @gains);
+mean('mean of the scans', @scans);
+printf "%d of %d columns are written by gpusort\n", @fields;

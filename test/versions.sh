@@ -5,8 +5,8 @@
 # named.
 # Suites: build (by gcc and by clang, warnings are errors), regress, pgtap, tap, differential, queries, core
 # (PostgreSQL's own regression tests, with and without gpusort, then with parallel plans), output (each message of
-# these, with and without gpusort's output), assert (regress, pgtap and differential in a server that is built here, with
-# assertions); when none is named, all but assert, which 18 has, too.
+# these, with and without gpusort's output), assert (regress, pgtap and differential in a server that is built here,
+# with assertions); when none is named, all but assert, which 18 has, too.
 # PGTAP, ONLY, VERBOSE, STORM_SECONDS and ROLLS_SECONDS are what they are to test/run.sh.
 #
 # Without compiled expressions and with them (JIT): regress runs twice; pgtap in the backends without, and in the
@@ -139,7 +139,8 @@ has_source() {
 	[ ! -e "$configure" ] || source=$(sed -n "s/^PACKAGE_VERSION='\(.*\)'/\1/p" "$configure")
 	case $1:$source in
 		*:"$version"[!0-9]*) ;;
-		core:?* | output:?*) say "PostgreSQL $version: $1 has the tests of $source, as the archive has no source of it." ;;
+		core:?* | output:?*)
+			say "PostgreSQL $version: $1 has the tests of $source, as the archive has no source of it." ;;
 		*)
 			say "PostgreSQL $version: no $1, since the archive has no source of it."
 			return 1 ;;

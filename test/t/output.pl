@@ -237,8 +237,8 @@ for my $limit (1, 7, 1000)
 {
 	same("portals by turns, $limit rows", [], sub {
 		my ($session) = @_;
-		$session->portals($limit, 'SELECT * FROM numerics ORDER BY id', 'SELECT id, v, t FROM loud_values WHERE id < 700 '
-			. 'ORDER BY id');
+		$session->portals($limit, 'SELECT * FROM numerics ORDER BY id',
+			'SELECT id, v, t FROM loud_values WHERE id < 700 ORDER BY id');
 	});
 }
 done('pipelines and portals');
@@ -284,8 +284,8 @@ same_simple(['statement_timeout = 300'],
 	'SELECT i, CASE WHEN i = 5 THEN pg_sleep(5) END FROM generate_series(1, 10) i');
 done('timeout');
 
-# a server process is ended while it waits for the client to read: what has come is the beginning of the answer, which no
-# other message interrupts
+# a server process is ended while it waits for the client to read: what has come is the beginning of the answer, which
+# no other message interrupts
 for my $sql ('SELECT * FROM many ORDER BY i DESC', 'COPY (SELECT * FROM many ORDER BY i DESC) TO STDOUT')
 {
 	my $whole = session('off')->simple('RESET ALL', $sql);
@@ -364,8 +364,8 @@ SKIP:
 	skip 'no OpenSSL', 5 if system('openssl version >/dev/null 2>&1') != 0
 		|| $node->config_data('--configure') !~ /--with-(ssl=)?openssl/;
 	my $directory = $node->data_dir;
-	run_log([ 'openssl', 'req', '-new', '-x509', '-nodes', '-batch', '-subj', '/CN=localhost', '-out', "$directory/server.crt",
-		'-keyout', "$directory/server.key" ]);
+	run_log([ 'openssl', 'req', '-new', '-x509', '-nodes', '-batch', '-subj', '/CN=localhost', '-out',
+		"$directory/server.crt", '-keyout', "$directory/server.key" ]);
 	chmod 0600, "$directory/server.key";
 	$node->append_conf('postgresql.conf', "ssl = on\nlisten_addresses = '127.0.0.1'");
 	$_->close for values %sessions;
