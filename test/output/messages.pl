@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # messages.pl NAME OFF AGAIN ON: compares what record.pl kept of a test in three directories.  Only what is the same
 # with the output off and off again can be asked of it on; prints how many messages are not, and those that differ.
-# Fails if any differs.  What EXPLAIN says of the output is left out: a line, and plans that are one value.  Numbers of objects
-# may differ, because now and then one more is used up: messages that do so in these alone are counted.
+# Fails if any differs.  What EXPLAIN says of the output is left out: a line, and plans that are one value.  Numbers of
+# objects may differ, because now and then one more is used up: messages that do so in these alone are counted.
 use strict;
 use warnings;
 

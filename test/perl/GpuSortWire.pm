@@ -146,8 +146,9 @@ sub portals
 	my $bytes = '';
 	my @open = ('a', 'b');
 
-	$self->send(join '', message('Q', text('BEGIN')), map { message('P', text('') . text($statements[$_]) . pack('n', 0))
-		  . message('B', text($open[$_]) . text('') . pack('n*', 0, 0, 1, $_)) } 0, 1);
+	$self->send(message('Q', text('BEGIN')));
+	$self->send(message('P', text('') . text($statements[$_]) . pack('n', 0))
+		  . message('B', text($open[$_]) . text('') . pack('n*', 0, 0, 1, $_))) foreach 0, 1;
 	while (@open)
 	{
 		my $portal = shift @open;
