@@ -110,7 +110,11 @@ lose_connection(void)
 	InterruptPending = 1;
 }
 
-/* Writes all that is held to the socket, behind what the server has in its buffer. */
+/*
+ * Writes all that is held to the socket, behind what the server has in its buffer.  The flush makes the socket wait, so
+ * that secure_write returns when all is sent, whatever encrypts it.  Only the end of the session interrupts it, and by
+ * then the server sends no other message (ProcessClientWriteInterrupt).
+ */
 static void
 write_held(void)
 {
