@@ -386,6 +386,32 @@ like(plan_of($node, 'SELECT * FROM texts ORDER BY id', 'VERBOSE, COSTS OFF'),
 unlike(plan_of($node, 'SELECT * FROM texts ORDER BY id LIMIT 10', 'VERBOSE, COSTS OFF'), qr/Client Rows/,
 	'not of a node below another');
 
+# the server dies while sessions wait for their clients to read: these say nothing more, in the middle of a row
+{
+	my $sql = 'SELECT * FROM many ORDER BY i DESC';
+	session('off')->simple('RESET ALL');
+	my $whole = session('off')->simple($sql);
+	my %waiting = map { $_ => session($_) } 'off', 'on';
+	for my $session (values %waiting)
+	{
+		$session->simple('RESET ALL');
+		$session->send(GpuSortWire::message('Q', "$sql\0"));
+		wait_until_it_waits($session);
+	}
+	my $offset = -s $node->logfile;
+	$node->kill9;
+	# they notice before their clients read
+	sleep 2;
+	for my $mode ('off', 'on')
+	{
+		my $session = $waiting{$mode};
+		1 while $session->more;
+		cmp_ok(length $session->{bytes}, '<', length $whole, "output $mode: the answer ends with the server");
+		ok(substr($whole, 0, length $session->{bytes}) eq $session->{bytes}, 'in the middle, with nothing behind it');
+	}
+	is(scalar(grep { /terminating connection due to/ } split /\n/, slurp_file($node->logfile, $offset)), 2,
+		'each says so in the log, once');
+}
+
 $_->close for values %sessions;
-$node->stop;
 done_testing();
