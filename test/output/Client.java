@@ -1,6 +1,7 @@
 // Client.java PORT OUTPUT: what JDBC reads, with gpusort's output on or off: a line for each way of each query.
 import java.security.MessageDigest;
 import java.sql.*;
+import java.util.Arrays;
 import java.util.Properties;
 
 public class Client {
@@ -8,6 +9,12 @@ public class Client {
 		"wide", "many", "latin"};
 	static final String FAILING =
 		"SELECT i, 1 / (900 - i), repeat('x', i) FROM generate_series(1, 1000) i ORDER BY i";
+
+	// A value; the driver's text for bytes is their address.
+	static String text(ResultSet result, int i) throws SQLException {
+		return result.getMetaData().getColumnType(i) == Types.BINARY ? Arrays.toString(result.getBytes(i))
+			: result.getString(i);
+	}
 
 	// Prints the rows of a query, twice, so that a statement is prepared.
 	static void tell(Connection connection, String name, String sql, int fetchSize) throws Exception {
@@ -20,7 +27,7 @@ public class Client {
 					int columns = result.getMetaData().getColumnCount();
 					for (; result.next(); rows++)
 						for (int i = 1; i <= columns; i++)
-							digest.update((result.getString(i) + "|").getBytes("UTF-8"));
+							digest.update((text(result, i) + "|").getBytes("UTF-8"));
 				} catch (SQLException | IllegalArgumentException error) {
 					// the driver does not know infinite numerics in binary
 					digest.update(error.getMessage().getBytes("UTF-8"));
