@@ -6,6 +6,7 @@ use warnings;
 
 use IPC::Open2;
 use JSON::PP;
+use POSIX qw(sysconf _SC_CLK_TCK);
 use Time::HiRes qw(time);
 
 # Opens a session to a database.
@@ -95,6 +96,19 @@ sub cpu_ms
 	my ($ns) = split ' ', readline $file;
 	close $file;
 	return $ns / 1e6;
+}
+
+# The same and that of the server's processes that have ended, as workers do behind each query.
+sub server_ms
+{
+	my ($self) = @_;
+	my $tick = 1000 / sysconf(_SC_CLK_TCK);
+
+	open my $own, '<', '/proc/' . $self->backend . '/stat' or die "stat: $!\n";
+	my $postmaster = (split / /, readline($own) =~ s/^.*\) //sr)[1];
+	open my $parent, '<', "/proc/$postmaster/stat" or die "stat: $!\n";
+	my @times = split / /, readline($parent) =~ s/^.*\) //sr;
+	return $self->cpu_ms + ($times[13] + $times[14]) * $tick;
 }
 
 # The nodes of a plan that sort.

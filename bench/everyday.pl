@@ -6,8 +6,9 @@
 #           cpu, gpu      on, with that engine
 #         with any number of "+workersN" (that many for a Gather), "+serial" (none), "+coresN" (gpusort.cores),
 #         "+nojit", "+noshares" (of windows and groups), "+tuned" (work_mem 1 GB, gpusort.work_mem 4 GB, 4 workers, no
-#         JIT).  A side on+X is compared with off+X where that runs, too.
+#         JIT), "+nooutput" (PostgreSQL writes the rows).  A side on+X is compared with off+X where that runs, too.
 # RUNS    timed runs of each side, default 5; the result is their median
+# CLOCK   "processor": what counts is not the time that passes, but the processor time of the server, workers included
 # ONLY    a pattern: which queries, by "group: name"
 # TIMEOUT seconds after which a statement is given up, default 300
 # SF      what the tables' scale factor is, default 1
@@ -49,6 +50,7 @@ my %word = (
 	gpu => 'SET gpusort.enabled = on; SET gpusort.engine = gpu',
 	serial => 'SET max_parallel_workers_per_gather = 0',
 	nojit => 'SET jit = off',
+	nooutput => 'SET gpusort.output = off',
 	noshares => 'SET gpusort.parallel_windows = off',
 	tuned => "SET work_mem = '1GB'; SET gpusort.work_mem = '4GB'; SET max_parallel_workers_per_gather = 4; "
 	  . 'SET jit = off');
@@ -197,8 +199,10 @@ sub digest
 sub timed
 {
 	my ($query) = @_;
-	return around($query, sub {
+	my $before = $session->server_ms;
+	my $ms = around($query, sub {
 		$query->{sql} =~ /^(SELECT|WITH)/ ? $session->discard($query->{sql}) : $session->milliseconds($query->{sql}) });
+	return ($ENV{CLOCK} // '') eq 'processor' ? $session->server_ms - $before : $ms;
 }
 
 # Why gpusort took no part in a plan.
@@ -386,9 +390,9 @@ $session = Session->new($psql, $database);
 $session->query("LOAD 'gpusort'");
 settings($_) foreach @sides;
 my %result = (part => 'everyday', label => $ENV{LABEL} // '', sides => \@sides, machine());
-printf "Everyday queries, SF %s, median of %d, ms; %s, %s; %s; %s cores, load %s at the start; %s%s, commit %s\n",
-  $sf, $runs, @result{qw(server collation cpu cores load)}, $result{device} && "$result{device}; ",
-  @result{qw(date commit)};
+printf "Everyday queries, SF %s, median of %d, ms%s; %s, %s; %s; %s cores, load %s at the start; %s%s, commit %s\n",
+  $sf, $runs, ($ENV{CLOCK} // '') eq 'processor' ? " of the server's processor time" : '',
+  @result{qw(server collation cpu cores load)}, $result{device} && "$result{device}; ", @result{qw(date commit)};
 printf "%s; JIT %s\n", $result{settings}, $result{jit} eq 't' ? 'on' : 'not built in';
 printf "%-46s%s  %8s %8s  plans: %s\n", '',
   join('', map { sprintf ' %*s%s', width($_), $_, /^off/ ? '' : ' ratio' } @sides), 'cost', 'cost', join ' | ', @sides;

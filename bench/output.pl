@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# output.pl SOCKET POSTMASTER: processor time that the server takes for whole results, in ms; see output.sh.
+# output.pl SOCKET POSTMASTER: processor time that the server takes for whole results, in ms, and how many of their
+# columns gpusort writes without a call; see output.sh.
 use strict;
 use warnings;
 
@@ -73,6 +74,17 @@ sub cost
 	return used() - $before;
 }
 
+# The columns of a result that gpusort writes itself, and all, as EXPLAIN has them of its rows in order.
+sub columns
+{
+	my ($sql) = @_;
+	my ($query) = $sql =~ /^COPY \((.*)\) TO/;
+	run($settings{output});
+	my $plan = $session->simple('EXPLAIN (VERBOSE) SELECT * FROM (' . ($query // $sql) . ') result ORDER BY 1');
+	$plan =~ /, (\d+) of (\d+) columns by gpusort/ or die "$sql: $plan";
+	return ($1, $2);
+}
+
 run(<<"SQL", "CREATE TABLE ints AS SELECT hashint4(i) a, i b, i % 1000 c FROM generate_series(1, $rows) i", <<"SQL2");
 SELECT setseed(0.5);
 CREATE TABLE orders AS SELECT i::int8 key, (random() * 150000)::int customer,
@@ -100,10 +112,11 @@ SQL2
 run('VACUUM ANALYZE');
 open my $load, '<', '/proc/loadavg' or die;
 printf "%d rows, processor time of the server, best of %d, ms; PostgreSQL %s, %s workers, load %s at the start; %s, "
-  . "commit %s\n%-20s %10s %10s %10s %8s %8s\n", $rows, $runs,
+  . "commit %s\n%-20s %10s %10s %10s %8s %8s %9s\n", $rows, $runs,
   ($session->simple('SHOW server_version') =~ /(\d+\.\d+)/), $ENV{WORKERS}, (split ' ', readline $load)[0],
-  scalar(gmtime), $ENV{COMMIT} // '', '', 'PostgreSQL', 'sort', 'output', 'gain', 'over sort';
-my @gains;
+  scalar(gmtime), $ENV{COMMIT} // '', '', 'PostgreSQL', 'sort', 'output', 'gain', 'over sort', 'own';
+my (@gains, @scans);
+my @fields = (0, 0);
 foreach my $shape (grep { $_->[0] =~ /^$only/ } @shapes)
 {
 	my ($name, $sql) = @$shape;
@@ -114,7 +127,21 @@ foreach my $shape (grep { $_->[0] =~ /^$only/ } @shapes)
 	}
 	$_ = min(@$_) foreach values %best;
 	push @gains, $best{PostgreSQL} / $best{output} if @gains < 8;
-	printf "%-20s %10.0f %10.0f %10.0f %8.2f %8.2f\n", $name, @best{qw(PostgreSQL sort output)},
-	  $best{PostgreSQL} / $best{output}, $best{sort} / $best{output};
+	push @scans, $best{PostgreSQL} / $best{output} if $name =~ /^scan/;
+	my @columns = columns($sql);
+	$fields[$_] += $columns[$_] foreach 0, 1;
+	printf "%-20s %10.0f %10.0f %10.0f %8.2f %8.2f %6d/%d\n", $name, @best{qw(PostgreSQL sort output)},
+	  $best{PostgreSQL} / $best{output}, $best{sort} / $best{output}, @columns;
 }
-printf "%-20s %10s %10s %10s %8.2f\n", 'mean of the first 8', '', '', '', exp(sum(map { log } @gains) / @gains);
+
+# Prints a geometric mean.
+sub mean
+{
+	my ($what, @of) = @_;
+	printf "%-20s %10s %10s %10s %8.2f\n", $what, '', '', '', exp(sum(map { log } @of) / @of) if @of;
+	return;
+}
+
+mean('mean of the first 8', @gains);
+mean('mean of the scans', @scans);
+printf "%d of %d columns are written by gpusort\n", @fields;

@@ -2,10 +2,13 @@
 # Runs PostgreSQL's own regression suite twice, without gpusort and with every possible sort and aggregate replaced, and
 # compares the result rows.
 #
-#   test/core-regress.sh [--parallel] SOURCE_TREE [DIRECTORY]
+#   test/core-regress.sh [--parallel | --output] SOURCE_TREE [DIRECTORY]
 #
 # With --parallel both runs plan for parallel workers wherever they can, even where a query gains nothing, and it is a
 # failure if no rows came in blocks.
+#
+# With --output the suite runs with gpusort three times, one test after the other: with gpusort.output off, off again,
+# and on.  Each message that the server sends is compared, but for those that differ between the first two.
 #
 # SOURCE_TREE is PostgreSQL's source of the server's version, or of an older one whose regress.c compiles for it: what
 # fails without gpusort, too, is compared all the same.  Of an older one join_hash is left out: with 18's, 19rc1 by
@@ -19,11 +22,13 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 parallel=
-if [ "${1:-}" = --parallel ]; then
-	parallel=yes
-	shift
-fi
-[ $# -ge 1 ] || die "usage: test/core-regress.sh [--parallel] SOURCE_TREE [DIRECTORY]"
+output=
+case ${1:-} in
+	--parallel) parallel=yes ;;
+	--output) output=yes ;;
+esac
+if [ -n "$parallel$output" ]; then shift; fi
+[ $# -ge 1 ] || die "usage: test/core-regress.sh [--parallel | --output] SOURCE_TREE [DIRECTORY]"
 build_and_install
 regress=$(realpath "$1")/src/test/regress
 source_major=$(sed -n "s/^PACKAGE_VERSION='\([0-9]*\).*/\1/p" "$regress/../../../configure")
@@ -99,25 +104,57 @@ gpusort.min_rows = 0
 gpusort.cores = 16
 ${GPUSORT_CONF:-}
 CONF
-run_suite plain "$work/plain.conf"
-run_suite forced "$work/forced.conf" --load-extension=gpusort
+
+# run_recorded NAME SETTING: the suite with the output on or off, in which each connection's messages are kept
+run_recorded() {
+	mkdir -p "$work/$1.messages"
+	cat "$work/forced.conf" - >"$work/$1.conf" <<-CONF
+		gpusort.output = $2
+		autovacuum = off
+	CONF
+	run_suite "$1" "$work/$1.conf" --load-extension=gpusort --max-connections=1 \
+		--launcher="perl $work/tree/test/output/record.pl $work/$1.messages"
+}
+
+if [ -n "$output" ]; then
+	copy_tree
+	run_recorded off off
+	run_recorded again off
+	run_recorded on on
+else
+	run_suite plain "$work/plain.conf"
+	run_suite forced "$work/forced.conf" --load-extension=gpusort
+fi
 if [ $# -gt 1 ]; then mkdir -p "$2" && cp -r "$work/." "$2"; fi
 
 passed=0
 failed=0
-for out in "$work"/plain/results/*.out; do
-	name=$(basename "$out")
+
+# agrees NAME: is a test's result the same?  Says what is not.
+agrees() {
+	if [ -n "$output" ]; then
+		perl "$root/test/output/messages.pl" "$1" "$work"/{off,again,on}.messages
+	else
+		diff -u <(comparable "$work/plain/results/$1.out") <(comparable "$work/forced/results/$1.out")
+	fi
+}
+
+last=${output:+on}
+last=$work/${last:-forced}
+for out in "$last"/results/*.out; do
+	name=$(basename "$out" .out)
 	# most of window's queries have frames of rows that are tied, and opr_sanity lists the functions of the database
-	case $name in window.out | opr_sanity.out) continue ;; esac
-	if diff -u <(comparable "$out") <(comparable "$work/forced/results/$name") >"$work/diff" 2>&1; then
+	case $output$name in window | opr_sanity) continue ;; esac
+	if agrees "$name" >"$work/diff" 2>&1; then
 		passed=$((passed + 1))
+		if [ -n "$output" ]; then cat "$work/diff"; fi
 	else
 		failed=$((failed + 1))
 		echo "=== $name"
 		cat "$work/diff"
 	fi
 done
-if grep -hE 'was terminated by signal|PANIC|TRAP:' "$work/forced/log/postmaster.log"; then
+if grep -hE 'was terminated by signal|PANIC|TRAP:' "$last/log/postmaster.log"; then
 	failed=$((failed + 1))
 	echo "the server crashed"
 fi

@@ -4,8 +4,9 @@
 # Versions: 15 (Debian bookworm), 16 (Ubuntu noble), 17 (Debian trixie), 18 (sid), 19 (experimental); all when none is
 # named.
 # Suites: build (by gcc and by clang, warnings are errors), regress, pgtap, tap, differential, queries, core
-# (PostgreSQL's own regression tests, with and without gpusort, then with parallel plans), assert (regress, pgtap and
-# differential in a server that is built here, with assertions); when none is named, all but assert, which 18 has, too.
+# (PostgreSQL's own regression tests, with and without gpusort, then with parallel plans), output (each message of
+# these, with and without gpusort's output), assert (regress, pgtap and differential in a server that is built here,
+# with assertions); when none is named, all but assert, which 18 has, too.
 # PGTAP, ONLY, VERBOSE, STORM_SECONDS and ROLLS_SECONDS are what they are to test/run.sh.
 #
 # Without compiled expressions and with them (JIT): regress runs twice; pgtap in the backends without, and in the
@@ -31,7 +32,7 @@ suites=()
 for word; do
 	case $word in
 		15 | 16 | 17 | 18 | 19) versions+=("$word") ;;
-		build | regress | pgtap | tap | differential | queries | core | assert) suites+=("$word") ;;
+		build | regress | pgtap | tap | differential | queries | core | output | assert) suites+=("$word") ;;
 		*) die "\"$word\" is neither a version nor a suite; see the beginning of $0." ;;
 	esac
 done
@@ -138,7 +139,8 @@ has_source() {
 	[ ! -e "$configure" ] || source=$(sed -n "s/^PACKAGE_VERSION='\(.*\)'/\1/p" "$configure")
 	case $1:$source in
 		*:"$version"[!0-9]*) ;;
-		core:?*) say "PostgreSQL $version: core has the tests of $source, as the archive has no source of it." ;;
+		core:?* | output:?*)
+			say "PostgreSQL $version: $1 has the tests of $source, as the archive has no source of it." ;;
 		*)
 			say "PostgreSQL $version: no $1, since the archive has no source of it."
 			return 1 ;;
@@ -251,7 +253,7 @@ compiled_files() {
 
 run_suite() {
 	local pg_config=$pg_config jit
-	case $1 in core | assert) has_source "$1" || return 0 ;; esac
+	case $1 in core | output | assert) has_source "$1" || return 0 ;; esac
 	case $1 in
 		build) run_build ;;
 		regress) for jit in off on; do with_jit $jit regress test/run.sh regress; done ;;
@@ -259,6 +261,7 @@ run_suite() {
 		core)
 			with_jit off core test/core-regress.sh /usr/src/postgresql
 			with_jit on 'core, parallel' test/core-regress.sh --parallel /usr/src/postgresql ;;
+		output) run output test/core-regress.sh --output /usr/src/postgresql ;;
 		assert)
 			make_assert
 			run assertions test/run.sh regress pgtap differential ;;
@@ -275,7 +278,7 @@ refresh_tree() {
 }
 
 run_version() {
-	local suite usual='build regress pgtap tap differential queries core'
+	local suite usual='build regress pgtap tap differential queries core output'
 	place=$dir/$version
 	pg_config=/usr/lib/postgresql/$version/bin/pg_config
 	experimental=

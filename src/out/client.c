@@ -26,13 +26,13 @@ typedef struct ClientSocket ClientSocket;
 #define SLOW_MS 1.0
 
 static OutBuffer *held;			/* NULL: nothing is held back */
-static bool sending;			/* held is being sent */
+static bool sending;			/* held is being sent, or its sending was given up by an error */
 static bool installed;			/* PqCommMethods are those of this file, or call them */
 static instr_time sent_at;		/* 0: nothing has been sent yet */
 static const PQcommMethods *server; /* the methods that were there before; kept for whoever still calls the ones here */
 static const PQcommMethods *socket_methods; /* the server's own */
 
-static int	put_held(void);
+static bool put_held(void);
 
 /* comm_reset */
 static void
@@ -41,20 +41,21 @@ hold_reset(void)
 	server->comm_reset();
 }
 
-/* flush */
+/*
+ * flush.  As the server's own methods, this and the next ones do nothing while something is being sent: what ends the
+ * session then, as the death of the postmaster, must not be said in the middle of a message.
+ */
 static int
 hold_flush(void)
 {
-	(void) put_held();
-	return server->flush();
+	return put_held() ? server->flush() : 0;
 }
 
 /* flush_if_writable */
 static int
 hold_flush_if_writable(void)
 {
-	(void) put_held();
-	return server->flush_if_writable();
+	return put_held() ? server->flush_if_writable() : 0;
 }
 
 /* is_send_pending */
@@ -68,16 +69,15 @@ hold_is_send_pending(void)
 static int
 hold_putmessage(char type, const char *body, size_t len)
 {
-	(void) put_held();
-	return server->putmessage(type, body, len);
+	return put_held() ? server->putmessage(type, body, len) : 0;
 }
 
 /* putmessage_noblock */
 static void
 hold_putmessage_noblock(char type, const char *body, size_t len)
 {
-	(void) put_held();
-	server->putmessage_noblock(type, body, len);
+	if (put_held())
+		server->putmessage_noblock(type, body, len);
 }
 
 static const PQcommMethods holding = {
@@ -110,7 +110,10 @@ lose_connection(void)
 	InterruptPending = 1;
 }
 
-/* Writes all that is held to the socket, behind what the server has in its buffer. */
+/*
+ * Writes all that is held to the socket, behind what the server has in its buffer.  The flush makes the socket wait, so
+ * that secure_write returns when all is sent, whatever encrypts it.  Only the end of the session interrupts it.
+ */
 static void
 write_held(void)
 {
@@ -132,14 +135,19 @@ write_held(void)
 	}
 }
 
-/* Hands all whole messages that are held to the server.  A row in the making, behind them, stays where it is. */
-static int
+/*
+ * Hands all whole messages that are held to the server; false: they are being sent.  A row in the making, behind them,
+ * stays where it is.
+ */
+static bool
 put_held(void)
 {
 	const char *message;
 
-	if (held == NULL || sending)
-		return 0;
+	if (sending)
+		return false;
+	if (held == NULL)
+		return true;
 	sending = true;
 	if (held->len - held->sent >= LOOK_BYTES && server == socket_methods)
 		write_held();
@@ -148,7 +156,7 @@ put_held(void)
 			message = put_message(server, message);
 	held->sent = held->len;
 	sending = false;
-	return 0;
+	return true;
 }
 
 void
@@ -186,6 +194,7 @@ client_release(void)
 {
 	(void) put_held();
 	held = NULL;
+	sending = false;
 	/* whoever has put methods before these since then will still call them */
 	if (PqCommMethods == &holding)
 	{

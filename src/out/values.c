@@ -19,87 +19,10 @@
 #include "utils/uuid.h"
 
 #include "src/keys/numeric_parts.h"
+#include "bytes.h"
 #include "digits.h"
 #include "times.h"
 #include "values.h"
-
-/* Copies bytes, mostly few, in words that overlap. */
-static inline char *
-put_bytes(char *to, const char *from, Size bytes)
-{
-	if (bytes > 32 || bytes < 4)
-		memcpy(to, from, bytes);
-	else if (bytes >= 16)
-	{
-		memcpy(to, from, 16);
-		memcpy(to + bytes - 16, from + bytes - 16, 16);
-	}
-	else if (bytes >= 8)
-	{
-		memcpy(to, from, 8);
-		memcpy(to + bytes - 8, from + bytes - 8, 8);
-	}
-	else
-	{
-		memcpy(to, from, 4);
-		memcpy(to + bytes - 4, from + bytes - 4, 4);
-	}
-	return to + bytes;
-}
-
-/* A word of eight bytes that are all c. */
-#define EIGHT(c) (UINT64CONST(0x0101010101010101) * (unsigned char) (c))
-
-/* Does a word have a byte below 32, a backslash or a delimiter?  The highest bits of differences tell. */
-static inline bool
-has_special(uint64 word, uint64 delimiters)
-{
-	uint64		backslash = word ^ EIGHT('\\');
-	uint64		delimiter = word ^ delimiters;
-
-	return (((word - EIGHT(0x20)) & ~word) | ((backslash - EIGHT(1)) & ~backslash) |
-			((delimiter - EIGHT(1)) & ~delimiter)) & EIGHT(0x80);
-}
-
-/* Writes a byte as CopyAttributeOutText does. */
-static inline char *
-put_escaped_byte(char *to, char c, char delimiter)
-{
-	static const char letters[] = "btnvfr";
-
-	if (c >= '\b' && c <= '\r')
-	{
-		*to++ = '\\';
-		c = letters[c - '\b'];
-	}
-	else if (c == '\\' || c == delimiter)
-		*to++ = '\\';
-	*to++ = c;
-	return to;
-}
-
-/* Writes a string with what COPY escapes; there is room for twice its bytes. */
-static char *
-put_escaped(char *to, const char *from, Size bytes, char delimiter)
-{
-	const char *end = from + bytes;
-
-	while (end - from >= 8)
-	{
-		uint64		word;
-
-		memcpy(&word, from, sizeof(word));
-		if (likely(!has_special(word, EIGHT(delimiter))))
-			to = (char *) memcpy(to, &word, sizeof(word)) + sizeof(word);
-		else
-			for (int i = 0; i < 8; i++)
-				to = put_escaped_byte(to, from[i], delimiter);
-		from += 8;
-	}
-	while (from < end)
-		to = put_escaped_byte(to, *from++, delimiter);
-	return to;
-}
 
 /* Converts a string to the client's encoding. */
 static pg_noinline const char *
@@ -114,16 +37,17 @@ convert(OutFormat *format, const char *from, Size *bytes)
 	return result;
 }
 
-/* Writes a string, in a message or in a line of COPY. */
-static inline char *
+/* Writes a string up to a zero byte, in a message or in a line of COPY. */
+static pg_attribute_always_inline char *
 write_string(OutFormat *format, const char *from, Size bytes, char *to, bool in_line)
 {
 	if (unlikely(format->convert))
+	{
+		bytes = strnlen(from, bytes);
 		from = convert(format, from, &bytes);
+	}
 	to = out_room(format, to, in_line ? 2 * bytes : bytes);
-	if (unlikely(to == NULL))
-		return NULL;
-	return in_line ? put_escaped(to, from, bytes, format->delimiter) : put_bytes(to, from, bytes);
+	return likely(to != NULL) ? put_string(to, from, bytes, format->delimiter, in_line) : NULL;
 }
 
 /* Makes a column's function ready and switches to the scratch context. */
@@ -185,7 +109,7 @@ plain(OutFormat *format, Datum value)
 	return varlena;
 }
 
-/* Text has no zero byte, at which the server's string would end. */
+/* Writes a text. */
 static char *
 write_text(OutFormat *format, OutColumn *column, Datum value, char *to)
 {
@@ -410,6 +334,20 @@ write_uuid(OutFormat *format, OutColumn *column, Datum value, char *to)
 	return to + 36;
 }
 
+/* Sends a text, with all its bytes. */
+static char *
+send_text(OutFormat *format, OutColumn *column, Datum value, char *to)
+{
+	struct varlena *text = plain(format, value);
+	const char *from = VARDATA_ANY(text);
+	Size		bytes = VARSIZE_ANY_EXHDR(text);
+
+	if (unlikely(format->convert))
+		from = convert(format, from, &bytes);
+	to = out_room(format, to, bytes);
+	return likely(to != NULL) ? put_bytes(to, from, bytes) : NULL;
+}
+
 /* Sends a boolean. */
 static char *
 send_bool(OutFormat *format, OutColumn *column, Datum value, char *to)
@@ -501,9 +439,9 @@ static const ValueKind kinds[] = {
 	{F_INT4SEND, 4, send_4, NULL},
 	{F_INT8SEND, 8, send_8, NULL},
 	{F_INT2SEND, 2, send_2, NULL},
-	{F_TEXTSEND, 0, write_text, NULL},
-	{F_VARCHARSEND, 0, write_text, NULL},
-	{F_BPCHARSEND, 0, write_text, NULL},
+	{F_TEXTSEND, 0, send_text, NULL},
+	{F_VARCHARSEND, 0, send_text, NULL},
+	{F_BPCHARSEND, 0, send_text, NULL},
 	{F_NAMESEND, 0, write_name, NULL},
 	{F_BOOLSEND, 1, send_bool, NULL},
 	{F_OIDSEND, 4, send_4, NULL},

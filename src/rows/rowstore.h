@@ -114,20 +114,34 @@ rowstore_offset_address(const RowStore *store, uint32 row)
 #define PREFETCH_ROWS 16
 #define PREFETCH_PLACES 32
 #define CACHE_LINE 64
+#define PREFETCH_BYTES (4 * CACHE_LINE)
+
+/* Bytes of a row and its header; of the last row in the general form those of the first. */
+static inline Size
+rowstore_row_bytes(const RowStore *store, uint32 row)
+{
+	if (store->stride)
+		return store->stride;
+	row = row + 1 < store->rows ? row : 0;
+	return (Size) (store->offsets[row + 1] - store->offsets[row]) * MAXIMUM_ALIGNOF;
+}
 
 /* Prefetches rows of an order of count rows.  Always inline: gcc drops calls of a function that only prefetches. */
 static pg_attribute_always_inline void
 rowstore_prefetch(const RowStore *store, const uint32 *order, uint64 index, uint64 count)
 {
 	const char *ahead;
+	Size		bytes;
 
 	if (unlikely(index + PREFETCH_PLACES >= count))
 		return;
 	__builtin_prefetch(rowstore_offset_address(store, order[index + PREFETCH_PLACES]));
 	ahead = rowstore_address(store, order[index + PREFETCH_ROWS]);
-	__builtin_prefetch(ahead);
-	/* a bare row's end may lie in the next line; of others two lines are likely to be read */
-	__builtin_prefetch(ahead + (store->bare ? store->stride - 1 : CACHE_LINE));
+	bytes = Min(rowstore_row_bytes(store, order[index + PREFETCH_ROWS]), PREFETCH_BYTES);
+	for (Size at = 0; at < bytes; at += CACHE_LINE)
+		__builtin_prefetch(ahead + at);
+	/* its end may lie in one line more */
+	__builtin_prefetch(ahead + bytes - 1);
 }
 
 /* Copies the data of a bare row.  There are few sizes, and a switch over them costs less than a call of memcpy. */

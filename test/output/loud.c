@@ -1,5 +1,6 @@
 /*
- * loud.c: an output function of integers that sends other messages to the client in the middle of a row.
+ * loud.c: an output function of integers that sends other messages to the client in the middle of a row, and texts as
+ * no other function makes them.
  */
 #include "postgres.h"
 
@@ -26,4 +27,18 @@ loud_out(PG_FUNCTION_ARGS)
 	if (i == 700)
 		ereport(ERROR, (errmsg("value %d", i)));
 	PG_RETURN_CSTRING(psprintf("%d", i));
+}
+
+PG_FUNCTION_INFO_V1(with_zeros);
+
+/* Returns a text with a zero byte in the place of each '#'. */
+Datum
+with_zeros(PG_FUNCTION_ARGS)
+{
+	text	   *result = PG_GETARG_TEXT_P_COPY(0);
+
+	for (int i = 0; i < VARSIZE_ANY_EXHDR(result); i++)
+		if (VARDATA_ANY(result)[i] == '#')
+			VARDATA_ANY(result)[i] = '\0';
+	PG_RETURN_TEXT_P(result);
 }

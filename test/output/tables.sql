@@ -121,5 +121,8 @@ CREATE FUNCTION loud_in(cstring) RETURNS loud LANGUAGE internal IMMUTABLE STRICT
 CREATE FUNCTION loud_out(loud) RETURNS cstring LANGUAGE c IMMUTABLE STRICT AS :'library';
 CREATE TYPE loud (INPUT = loud_in, OUTPUT = loud_out, LIKE = int4);
 CREATE CAST (int AS loud) WITHOUT FUNCTION;
+CREATE FUNCTION with_zeros(text) RETURNS text LANGUAGE c IMMUTABLE STRICT AS :'library';
+CREATE TABLE zeros AS SELECT i id, with_zeros(overlay(repeat('x', i % 50) PLACING '#' FROM 1 + i / 50)) t,
+	with_zeros(overlay(repeat(E'\t', i % 50) PLACING '#' FROM 1 + i / 50))::varchar v FROM generate_series(0, 2000) i;
 CREATE TABLE loud_values AS SELECT i id, repeat('x', i % 300) t, i::loud v FROM generate_series(1, 1000) i;
 VACUUM ANALYZE;

@@ -7,6 +7,7 @@ use warnings;
 use Carp;
 use Exporter 'import';
 use IO::Socket::UNIX;
+use IPC::Open2;
 
 our @EXPORT = qw(messages_of);
 
@@ -16,12 +17,13 @@ sub text { return $_[0] . "\0" }
 # A message: its type ('' at the start of a connection) and its body
 sub message { return $_[0] . pack('N', length($_[1]) + 4) . $_[1] }
 
-# Connects to a socket; the rest are parameters of the start.
+# Connects to a socket, or through a program whose command is given instead; the rest are parameters of the start.
 sub new
 {
 	my ($class, $path, %parameters) = @_;
-	my $socket = IO::Socket::UNIX->new(Peer => $path) or croak "no connection: $!";
-	my $self = bless { path => $path, socket => $socket, bytes => '' }, $class;
+	my $self = bless { path => $path, bytes => '' }, $class;
+	if (ref $path) { $self->{program} = open2($self->{from}, $self->{to}, @$path) }
+	else { $self->{from} = $self->{to} = IO::Socket::UNIX->new(Peer => $path) or croak "no connection: $!" }
 	my %all = (user => $ENV{PGUSER} // scalar(getpwuid($>)), database => 'postgres', %parameters);
 
 	$self->send(message('', pack('N', 196608) . join('', map { text($_) } %all) . "\0"));
@@ -36,7 +38,7 @@ sub send
 	my ($self, $bytes) = @_;
 	while (length $bytes)
 	{
-		my $sent = syswrite($self->{socket}, $bytes) // croak "cannot send: $!";
+		my $sent = syswrite($self->{to}, $bytes) // croak "cannot send: $!";
 		substr($bytes, 0, $sent) = '';
 	}
 	return;
@@ -46,7 +48,7 @@ sub send
 sub more
 {
 	my ($self) = @_;
-	return sysread($self->{socket}, $self->{bytes}, 1 << 18, length $self->{bytes});
+	return sysread($self->{from}, $self->{bytes}, 1 << 18, length $self->{bytes});
 }
 
 # Reads the next message whole: its bytes, undef at the end of the connection.
@@ -101,7 +103,7 @@ sub discard
 	$self->send(message('Q', text($sql)));
 	do
 	{
-		my $read = sysread($self->{socket}, $part, 1 << 18) || croak 'the connection ended';
+		my $read = sysread($self->{from}, $part, 1 << 18) || croak 'the connection ended';
 		croak "an error: $part" if $bytes == 0 && $part =~ /^E/;
 		$bytes += $read;
 	} until (substr($part, -6) =~ /^Z\x00\x00\x00\x05[IT]$/);
@@ -137,6 +139,27 @@ sub pipeline
 	return $self->until_ready;
 }
 
+# Two portals of one transaction, each stopped after some rows while the other goes on, until both end
+sub portals
+{
+	my ($self, $limit, @statements) = @_;
+	my $bytes = '';
+	my @open = ('a', 'b');
+
+	$self->send(message('Q', text('BEGIN')));
+	$self->send(message('P', text('') . text($statements[$_]) . pack('n', 0))
+		  . message('B', text($open[$_]) . text('') . pack('n*', 0, 0, 1, $_))) foreach 0, 1;
+	while (@open)
+	{
+		my $portal = shift @open;
+		$self->send(message('E', text($portal) . pack('N', $limit)) . message('H', ''));
+		$bytes .= my $part = $self->until_message('CEIs');
+		push @open, $portal if $part =~ /s\x00\x00\x00\x04\z/;
+	}
+	$self->send(message('S', '') . message('Q', text('COMMIT')));
+	return $bytes . $self->until_ready . $self->until_ready;
+}
+
 # Messages as pairs of type and body.
 sub messages_of
 {
@@ -162,5 +185,14 @@ sub cancel
 }
 
 sub pid { return $_[0]->{pid} }
+
+# Ends the connection, also in the middle of an answer.
+sub close
+{
+	my ($self) = @_;
+	CORE::close($_) foreach $self->{to}, $self->{from};
+	kill('TERM', $self->{program}) && waitpid($self->{program}, 0) if $self->{program};
+	return;
+}
 
 1;

@@ -14,7 +14,7 @@ use Time::HiRes qw(time);
 my $node = start_node(
 	'output',
 	"max_prepared_transactions = 0\nmin_parallel_table_scan_size = 0\nparallel_setup_cost = 0\n"
-		. "parallel_tuple_cost = 0\nmax_parallel_workers = 2\n",
+		. "parallel_tuple_cost = 0\nmax_parallel_workers = 2\nwal_level = replica\nmax_wal_senders = 2\n",
 	extra => [ '--encoding=UTF8', '--no-locale' ]);
 my $library = $node->basedir . '/loud.so';
 build_library($library, 'output/loud.c', '-I' . $node->config_data('--includedir-server'));
@@ -145,12 +145,13 @@ same_simple(["IntervalStyle = $_"], 'SELECT * FROM times ORDER BY id')
 	for 'postgres', 'postgres_verbose', 'sql_standard', 'iso_8601';
 same_query('SELECT * FROM floats ORDER BY id', "extra_float_digits = $_") for -15, -3, 0, 1, 2, 3;
 same_query('SELECT * FROM texts ORDER BY id', "bytea_output = $_") for 'hex', 'escape';
+same_query('SELECT * FROM others ORDER BY id', "lc_monetary = '$_'") for 'C', 'C.UTF-8', 'de_DE.UTF-8';
 done('settings');
 
 for my $encoding ('LATIN1', 'SQL_ASCII', 'WIN1252', 'KOI8R', 'EUC_JP', 'SJIS', 'GB18030', 'UTF8')
 {
 	same_query("SELECT * FROM $_ ORDER BY id", "client_encoding = '$encoding'")
-		for 'latin', 'foreign_', 'texts', 'numerics', 'times';
+		for 'latin', 'zeros', 'foreign_', 'texts', 'numerics', 'times';
 	same_simple(["client_encoding = '$encoding'"], 'SELECT * FROM foreign_', 'COPY (SELECT * FROM latin) TO STDOUT');
 }
 done('encodings');
@@ -232,7 +233,15 @@ same('a pipeline that fails in the middle of rows', [], sub {
 	$session->pipeline('SELECT id, t FROM loud_values ORDER BY id', 'SELECT * FROM loud_values ORDER BY id',
 		'SELECT 2');
 });
-done('pipelines');
+for my $limit (1, 7, 1000)
+{
+	same("portals by turns, $limit rows", [], sub {
+		my ($session) = @_;
+		$session->portals($limit, 'SELECT * FROM numerics ORDER BY id',
+			'SELECT id, v, t FROM loud_values WHERE id < 700 ORDER BY id');
+	});
+}
+done('pipelines and portals');
 
 # large rows: some take more than is held back, some more than a message may have
 my $large = "repeat('x', CASE i WHEN 5 THEN 270000000 ELSE 10 END)";
@@ -245,6 +254,14 @@ done('large rows');
 # the types of messages, as one word
 sub types_of { return join '', map { $_->[0] } messages_of($_[0]) }
 
+# Waits until a session's server process waits for its messages to be read.
+sub wait_until_it_waits
+{
+	my ($session) = @_;
+	return $node->poll_query_until('postgres', "SELECT wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = "
+		. $session->pid);
+}
+
 # a query is cancelled in the middle of its rows: whole rows come, then the error, and the session goes on
 $node->safe_psql('postgres', "CREATE TABLE many AS SELECT i, repeat('x', 50) t FROM generate_series(1, 300000) i");
 for my $sql ('SELECT * FROM many ORDER BY i DESC', 'COPY (SELECT * FROM many ORDER BY i DESC) TO STDOUT',
@@ -254,9 +271,7 @@ for my $sql ('SELECT * FROM many ORDER BY i DESC', 'COPY (SELECT * FROM many ORD
 	$session->simple('RESET ALL');
 	$session->send(GpuSortWire::message('Q', "$sql\0"));
 	my $start = $session->next_message . $session->next_message;
-	# the server waits until its messages are read
-	$node->poll_query_until('postgres', "SELECT wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = "
-		. $session->pid);
+	wait_until_it_waits($session);
 	$session->cancel;
 	my $rest = types_of($start . $session->until_ready);
 	like($rest, qr/^[TH][Dd]+EZ$/, "$sql: cancelled");
@@ -269,24 +284,47 @@ same_simple(['statement_timeout = 300'],
 	'SELECT i, CASE WHEN i = 5 THEN pg_sleep(5) END FROM generate_series(1, 10) i');
 done('timeout');
 
+# a server process is ended while it waits for the client to read: what has come is the beginning of the answer, which
+# no other message interrupts
+for my $sql ('SELECT * FROM many ORDER BY i DESC', 'COPY (SELECT * FROM many ORDER BY i DESC) TO STDOUT')
+{
+	my $whole = session('off')->simple('RESET ALL', $sql);
+	for my $mode ('off', 'on')
+	{
+		my $session = GpuSortWire->new($socket, options => "-c gpusort.output=$mode");
+		my $pid = $session->pid;
+		my $start = $session->simple('RESET ALL');
+		$session->send(GpuSortWire::message('Q', "$sql\0"));
+		wait_until_it_waits($session);
+		$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+		ok($node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)"),
+			"$sql, output $mode: ended while it waits for its client");
+		$start .= $session->{bytes} while $session->{bytes} = '', $session->more;
+		cmp_ok(length $start, '<', length $whole, 'before its end');
+		ok(substr($whole, 0, length $start) eq $start, 'all that came is the beginning of the answer');
+		$session->close;
+	}
+}
+
 # the client goes away: the server notices, says so in its log, and ends the session
+for my $sql ('SELECT * FROM many ORDER BY i DESC', 'COPY (SELECT * FROM many ORDER BY i DESC) TO STDOUT')
 {
 	my $session = GpuSortWire->new($socket);
 	my $pid = $session->pid;
-	$session->send(GpuSortWire::message('Q', "SELECT * FROM many ORDER BY i DESC\0"));
+	$session->send(GpuSortWire::message('Q', "$sql\0"));
 	$session->next_message;
 	my $offset = -s $node->logfile;
-	$session->{socket}->close;
+	$session->close;
 	ok($node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)"),
-		'a session without a client ends');
-	my $log = slurp_file($node->logfile, $offset);
-	like($log, qr/LOG:  could not send data to client: Broken pipe/, 'why is in the log');
-	like($log, qr/FATAL:  connection to client lost/, 'as PostgreSQL has it');
+		"$sql: a session without a client ends");
+	my @log = split /\n/, slurp_file($node->logfile, $offset);
+	is(scalar(grep { /LOG:  could not send data to client: Broken pipe/ } @log), 1, 'why is in the log, once');
+	is(scalar(grep { /FATAL:  connection to client lost/ } @log), 1, 'as PostgreSQL has it');
 }
 
 # rows that take long to write come as soon as PostgreSQL's: with eight kilobytes
 $node->safe_psql('postgres', "CREATE TABLE slow AS SELECT i id, repeat('x', 1000) t, (2000 + i)::loud v FROM "
-	. 'generate_series(1, 60) i');
+	. 'generate_series(1, 200) i');
 for my $mode ('off', 'on')
 {
 	my $session = session($mode);
@@ -298,12 +336,83 @@ for my $mode ('off', 'on')
 	cmp_ok($first, '<', (time - $start) / 2, "output $mode: the first rows of a slow query come early");
 }
 
+# sessions of other kinds: of replication, and encrypted, with answers that take many sends to a client that waits first
+sub same_by
+{
+	my ($kind, @way) = @_;
+	for my $mode ('off', 'on')
+	{
+		my ($path, %parameters) = @way;
+		$parameters{options} = "-c gpusort.output=$mode";
+		$sessions{"$kind $mode"} = GpuSortWire->new($path, %parameters);
+	}
+	local @sessions{'off', 'on'} = @sessions{"$kind off", "$kind on"};
+	same_simple([], 'SELECT * FROM many ORDER BY i DESC', 'COPY (SELECT * FROM many ORDER BY i DESC) TO STDOUT',
+		'SELECT * FROM many', 'SELECT id, t, v FROM loud_values ORDER BY id', 'SELECT * FROM toasted ORDER BY id');
+	same("$kind, a client that reads late", [], sub {
+		my ($session) = @_;
+		$session->send(GpuSortWire::message('Q', "SELECT * FROM many ORDER BY i DESC\0"));
+		wait_until_it_waits($session);
+		return $session->until_ready;
+	});
+	return done($kind);
+}
+
+same_by('replication', $socket, replication => 'database');
+SKIP:
+{
+	skip 'no OpenSSL', 5 if system('openssl version >/dev/null 2>&1') != 0
+		|| $node->config_data('--configure') !~ /--with-(ssl=)?openssl/;
+	my $directory = $node->data_dir;
+	run_log([ 'openssl', 'req', '-new', '-x509', '-nodes', '-batch', '-subj', '/CN=localhost', '-out',
+		"$directory/server.crt", '-keyout', "$directory/server.key" ]);
+	chmod 0600, "$directory/server.key";
+	$node->append_conf('postgresql.conf', "ssl = on\nlisten_addresses = '127.0.0.1'");
+	$_->close for values %sessions;
+	%sessions = ();
+	$node->restart;
+	for my $version ('tls1_2', 'tls1_3')
+	{
+		same_by($version, [ 'openssl', 's_client', '-quiet', '-verify_quiet', '-starttls', 'postgres', '-connect',
+				'127.0.0.1:' . $node->port, "-$version" ]);
+	}
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_ssl WHERE ssl'), 4,
+		'these sessions were encrypted');
+}
+
 # EXPLAIN says so
 like(plan_of($node, 'SELECT * FROM texts ORDER BY id', 'VERBOSE, COSTS OFF'),
 	qr/Client Rows: written from memory, 6 of 11 columns by gpusort/, 'EXPLAIN (VERBOSE)');
 unlike(plan_of($node, 'SELECT * FROM texts ORDER BY id LIMIT 10', 'VERBOSE, COSTS OFF'), qr/Client Rows/,
 	'not of a node below another');
 
-$_->{socket}->close for values %sessions;
-$node->stop;
+# the server dies while sessions wait for their clients to read: these say nothing more, in the middle of a row
+{
+	my $sql = 'SELECT * FROM many ORDER BY i DESC';
+	session('off')->simple('RESET ALL');
+	my $whole = session('off')->simple($sql);
+	my %waiting = map { $_ => session($_) } 'off', 'on';
+	for my $session (values %waiting)
+	{
+		$session->simple('RESET ALL');
+		$session->send(GpuSortWire::message('Q', "$sql\0"));
+		wait_until_it_waits($session);
+	}
+	my $offset = -s $node->logfile;
+	$node->kill9;
+	# they notice before their clients read
+	sleep 2;
+	for my $mode ('off', 'on')
+	{
+		my $session = $waiting{$mode};
+		1 while $session->more;
+		cmp_ok(length $session->{bytes}, '<', length $whole, "output $mode: the answer ends with the server");
+		ok(substr($whole, 0, length $session->{bytes}) eq $session->{bytes}, 'in the middle, with nothing behind it');
+		my $pid = $session->pid;
+		is(scalar(grep { /\[$pid\].*terminating connection due to/ } split /\n/, slurp_file($node->logfile, $offset)),
+			1, 'which the log says once');
+	}
+}
+
+$_->close for values %sessions;
 done_testing();
