@@ -79,61 +79,6 @@ write_run(Sorter *sorter)
 	sorter->left_out += sorter->rows->rows - sorter->order.count;
 }
 
-/* Gives tuplesort a row; the callback of spill_drain. */
-static void
-put_tuplesort(void *arg, MinimalTuple tuple)
-{
-	Sorter	   *sorter = arg;
-
-	ExecStoreMinimalTuple(tuple, sorter->row_slot, false);
-	tuplesort_puttupleslot(sorter->tuplesort, sorter->row_slot);
-}
-
-/* Begins a tuplesort, whose memory limit is the server's work_mem. */
-static Tuplesortstate *
-begin_tuplesort(const Sorter *sorter)
-{
-	const SortColumns *columns = &sorter->columns;
-	int			options = (sorter->random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE) |
-		(sorter->bound > 0 ? TUPLESORT_ALLOWBOUNDED : TUPLESORT_NONE);
-	Tuplesortstate *tuplesort = tuplesort_begin_heap(sorter->desc, columns->nkeys, columns->attnos, columns->sortops,
-													 columns->collations, columns->nulls_first, work_mem, NULL,
-													 options);
-
-	if (sorter->bound > 0)
-		tuplesort_set_bound(tuplesort, sorter->bound);
-	return tuplesort;
-}
-
-void
-go_tuplesort(Sorter *sorter, SorterFallback why)
-{
-	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
-
-	sorter->stats.fallback = why;
-	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", sorter_fallback_text(why))));
-	roworder_end(&sorter->order);
-	end_job(sorter);
-	sorter->tuplesort = begin_tuplesort(sorter);
-	if (sorter->runs)
-	{
-		spill_drain(sorter->runs, put_tuplesort, sorter);
-		spill_close(sorter->runs);
-		sorter->runs = NULL;
-	}
-	for (uint32 row = 0; row < sorter->rows->rows; row++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		put_tuplesort(sorter, rowstore_get(sorter->rows, row));
-	}
-	ExecClearTuple(sorter->row_slot);
-	rowstore_reset(sorter->rows, false);
-	bigmem_hold(sorter->mem, false);
-	if (sorter->state < SS_FINISHING)
-		sorter->state = SS_LOADING_TUPLESORT;
-	MemoryContextSwitchTo(old);
-}
-
 /* Hands the sort over to tuplesort if no engine can go on with it. */
 static inline void
 expect_ok(Sorter *sorter, gs_status status)
@@ -224,9 +169,10 @@ begin_ours(Sorter *sorter)
 	MemoryContextSwitchTo(old);
 }
 
-Sorter *
-sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
-			 SorterFallback fallback, int64 bound)
+/* Makes a sort and begins it, within a memory limit. */
+static Sorter *
+begin_within(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
+			 SorterFallback fallback, int64 bound, Size limit, bool draft)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -241,7 +187,8 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	if (fallback == SORTER_OURS && bound_goes_to_heap(columns, (double) bound, rows_expected))
 		fallback = SORTER_BOUND;
 	sorter->cxt = cxt;
-	sorter->limit = gpusort_memory_limit();
+	sorter->limit = limit;
+	sorter->draft = draft;
 	sorter->mem = bigmem_create(cxt);
 	sorter->adaptive.marks.mem = sorter->mem;
 	sorter->rows = rowstore_create(sorter->mem, desc->natts);
@@ -255,6 +202,19 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter_report_begin(sorter);
 	MemoryContextSwitchTo(old);
 	return sorter;
+}
+
+Sorter *
+sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
+			 SorterFallback fallback, int64 bound)
+{
+	return begin_within(columns, desc, random_access, rows_expected, fallback, bound, gpusort_memory_limit(), false);
+}
+
+Sorter *
+sorter_begin_draft(const SortColumns *columns, TupleDesc desc, double rows_expected, Size limit)
+{
+	return begin_within(columns, desc, false, rows_expected, SORTER_OURS, 0, limit, true);
 }
 
 /* Do few, small rows have keys that fill the memory?  tuplesort detoasts a value only when it compares it. */

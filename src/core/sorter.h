@@ -1,8 +1,8 @@
 /*
- * sorter.h: one sort, from its first row to its last.  The legal order of calls: sorter_begin; sorter_put,
- * sorter_put_page and sorter_recheck_bound, as often as rows come; sorter_finish; sorter_get or sorter_next, with
- * random_access also sorter_mark, sorter_restore, sorter_rewind. sorter_end may follow any of them, and functions that
- * return what a sort has done may be called before it.
+ * sorter.h: one sort, from its first row to its last.  The legal order of calls: sorter_begin or sorter_begin_draft;
+ * sorter_put, sorter_put_page and sorter_recheck_bound, as often as rows come; sorter_finish; sorter_get or sorter_next,
+ * with random_access also sorter_mark, sorter_restore, sorter_rewind. sorter_end may follow any of them, and functions
+ * that return what a sort has done may be called before it.
  */
 #ifndef GPUSORT_SORTER_H
 #define GPUSORT_SORTER_H
@@ -80,6 +80,13 @@ typedef struct Sorter Sorter;
  */
 extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 							SorterFallback fallback, int64 bound);
+
+/*
+ * Begins a sort whose rows another sort puts in order again, so that a wrong order only takes that one's time: of rows
+ * with coarse keys, only those that these leave tied are compared.  limit: its memory.  One more key follows those of
+ * columns: it breaks ties where rows would not stay in order of arrival.
+ */
+extern Sorter *sorter_begin_draft(const SortColumns *columns, TupleDesc desc, double rows_expected, Size limit);
 
 /* Takes a copy of a row. */
 extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);

@@ -67,6 +67,7 @@ struct Sorter
 	SortColumns columns;
 	TupleDesc	desc;
 	bool		random_access;
+	bool		draft;			/* nothing is compared to prove the order: sorter_begin_draft */
 	double		rows_expected;
 	uint32		few;			/* rows up to which they are compared and keys are not opened */
 	int64		bound;			/* rows wanted, 0: all */
@@ -114,7 +115,7 @@ struct Sorter
 	SorterStats shown;			/* stats with the job that still runs */
 };
 
-/* sorter.c: hands the sort over to tuplesort, with all rows that have come so far. */
+/* sorter_tuplesort.c: hands the sort over to tuplesort, with all rows that have come so far. */
 extern void go_tuplesort(Sorter *sorter, SorterFallback why);
 
 /* sorter_bound.c: notes the bound of a sort whose columns and expected rows are known. */
