@@ -66,7 +66,7 @@ static void
 write_run(Sorter *sorter)
 {
 	if (sorter->runs == NULL)
-		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
+		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->draft ? sorter->kept : sorter->limit);
 	sorter->state = SS_LOADING_RUNS;
 	sorter_report(sorter, PROGRESS_WRITING, sorter->stats.rows);
 	spill_begin(sorter->runs, rowstore_header(sorter->rows));
@@ -169,10 +169,10 @@ begin_ours(Sorter *sorter)
 	MemoryContextSwitchTo(old);
 }
 
-/* Makes a sort and begins it, within a memory limit. */
+/* Makes a sort and begins it, within a memory limit; kept: that of a draft while rows are returned, 0: it is none. */
 static Sorter *
 begin_within(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
-			 SorterFallback fallback, int64 bound, Size limit, bool draft)
+			 SorterFallback fallback, int64 bound, Size limit, Size kept)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -188,7 +188,8 @@ begin_within(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 		fallback = SORTER_BOUND;
 	sorter->cxt = cxt;
 	sorter->limit = limit;
-	sorter->draft = draft;
+	sorter->kept = kept;
+	sorter->draft = kept > 0;
 	sorter->mem = bigmem_create(cxt);
 	sorter->adaptive.marks.mem = sorter->mem;
 	sorter->rows = rowstore_create(sorter->mem, desc->natts);
@@ -208,13 +209,13 @@ Sorter *
 sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 			 SorterFallback fallback, int64 bound)
 {
-	return begin_within(columns, desc, random_access, rows_expected, fallback, bound, gpusort_memory_limit(), false);
+	return begin_within(columns, desc, random_access, rows_expected, fallback, bound, gpusort_memory_limit(), 0);
 }
 
 Sorter *
-sorter_begin_draft(const SortColumns *columns, TupleDesc desc, double rows_expected, Size limit)
+sorter_begin_draft(const SortColumns *columns, TupleDesc desc, double rows_expected, Size limit, Size kept)
 {
-	return begin_within(columns, desc, false, rows_expected, SORTER_OURS, 0, limit, true);
+	return begin_within(columns, desc, false, rows_expected, SORTER_OURS, 0, limit, kept);
 }
 
 /* Do few, small rows have keys that fill the memory?  tuplesort detoasts a value only when it compares it. */
@@ -370,23 +371,46 @@ next_in_memory(void *arg)
 	return sorter->merged < sorter->order.count ? row_at(sorter, sorter->merged++) : NULL;
 }
 
+/* Moves the last rows of a draft to disk if they are more than it may keep in memory; true: none are left there. */
+static bool
+move_last_rows(Sorter *sorter)
+{
+	if (!sorter->draft || memory_wanted(sorter) <= sorter->kept)
+		return false;
+	write_run(sorter);
+	forget_rows(sorter, false);
+	return true;
+}
+
+/* Merges the runs on disk, and the rows in memory unless these have been moved. */
+static void
+merge_runs(Sorter *sorter, bool moved)
+{
+	sorter_report(sorter, PROGRESS_MERGING, 0);
+	if (sorter->draft)
+		spill_add_weights(sorter->runs, sorter->keys);
+	spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), moved ? NULL : next_in_memory,
+				sorter_report_merged, sorter);
+	if (sorter->random_access)
+		forget_rows(sorter, false); /* they are in the result on disk now */
+}
+
 /* Sorts the rows in memory, and merges them with the runs on disk if there are any. */
 static void
 finish_ours(Sorter *sorter)
 {
 	gs_status	status = finish_job(sorter);
+	bool		moved;
 
 	bigmem_hold(sorter->mem, false);
 	expect_ok(sorter, status);
+	if (sorter->tuplesort)
+		return;
 	if (sorter->runs)
-	{
 		sorter->run_bytes += memory_wanted(sorter);
-		sorter_report(sorter, PROGRESS_MERGING, 0);
-		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory,
-					sorter_report_merged, sorter);
-		if (sorter->random_access)
-			forget_rows(sorter, false);	/* they are in the result on disk now */
-	}
+	moved = move_last_rows(sorter);
+	if (sorter->runs)
+		merge_runs(sorter, moved);
 }
 
 void

@@ -73,6 +73,7 @@ struct Sorter
 	int64		bound;			/* rows wanted, 0: all */
 	uint64		heap_from;		/* beyond this number of rows the bound is one for tuplesort's heap */
 	Size		limit;
+	Size		kept;			/* of a draft: the memory that it may have while rows are returned */
 
 	MemoryContext cxt;			/* everything of this sort */
 	MemoryContext scratch;		/* for encoding, reset with every chunk */

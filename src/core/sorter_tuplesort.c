@@ -24,7 +24,7 @@ begin_tuplesort(const Sorter *sorter)
 	const SortColumns *columns = &sorter->columns;
 	int			options = (sorter->random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE) |
 		(sorter->bound > 0 ? TUPLESORT_ALLOWBOUNDED : TUPLESORT_NONE);
-	int			kilobytes = sorter->draft ? (int) (sorter->limit / 1024) : work_mem;
+	int			kilobytes = sorter->draft ? (int) (sorter->kept / 1024) : work_mem;
 	Tuplesortstate *tuplesort = tuplesort_begin_heap(sorter->desc, columns->nkeys + sorter->draft, columns->attnos,
 													 columns->sortops, columns->collations, columns->nulls_first,
 													 kilobytes, NULL, options);

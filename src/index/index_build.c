@@ -35,14 +35,8 @@
 #include "src/base/guc.h"
 #include "src/engine/stat.h"
 
-/* PostgreSQL's sort has this part of maintenance_work_mem, the others the rest. */
-#define CONFIRMING_SHARE 2
-
 /* The least maintenance_work_mem of such a build, in kilobytes: that of two sorts and what they need besides. */
 #define LEAST_MEMORY 4096
-
-/* Least memory of a participant. */
-#define LEAST_SORT_MEMORY ((Size) 1024 * 1024)
 
 static relation_planned_hook_type prev_relation_planned;
 static ProcessUtility_hook_type prev_utility;
@@ -97,15 +91,6 @@ expect_rows(Relation index, uint64 found, uint64 passed)
 			 RelationGetRelationName(index), passed, found);
 }
 
-/* Memory of each of the sorts, which share what PostgreSQL's does not have. */
-static Size
-sort_memory(const Build *build, int workers)
-{
-	Size		kilobytes = build->kilobytes - build->kilobytes / CONFIRMING_SHARE;
-
-	return Max(kilobytes * 1024 / (workers + 1), LEAST_SORT_MEMORY);
-}
-
 /* Shows that the scan has ended, and the sort begins. */
 static void
 report_sort(bool progress)
@@ -119,7 +104,7 @@ static double
 scan_alone(Build *build, Relation heap, Relation index, IndexInfo *info, bool progress, IndexBuildCallback callback,
 		   void *state)
 {
-	IndexRows  *rows = indexrows_begin(&build->form, build->rows_expected, sort_memory(build, 0));
+	IndexRows  *rows = indexrows_begin(&build->form, build->rows_expected, build->kilobytes, 1);
 	double		tuples;
 
 	/* from the first block on, not where another scan is: rows come in the order of their TIDs */
@@ -138,8 +123,7 @@ static double
 scan_with_workers(Build *build, IndexWorkers *workers, Relation heap, Relation index, IndexInfo *info, bool progress,
 				  IndexBuildCallback callback, void *state)
 {
-	IndexRows  *rows = indexrows_begin(&build->form, build->rows_expected / (build->workers + 1),
-									   sort_memory(build, build->workers));
+	IndexRows  *rows = indexrows_begin(&build->form, build->rows_expected, build->kilobytes, build->workers + 1);
 	double		tuples;
 	uint64		found;
 	uint64		passed;
@@ -174,8 +158,7 @@ sorted_scan(Relation heap, Relation index, IndexInfo *info, bool allow_sync, boo
 	heap->rd_tableam = build->access;
 	maintenance_work_mem = build->kilobytes;
 	if (build->workers > 0)
-		workers = indexworkers_begin(heap, index, info, &build->form, build->workers,
-									 sort_memory(build, build->workers));
+		workers = indexworkers_begin(heap, index, info, &build->form, build->workers);
 	if (workers)
 		tuples = scan_with_workers(build, workers, heap, index, info, progress, callback, state);
 	else
@@ -198,7 +181,7 @@ build_sorted(Build *build, Relation heap, Relation index, IndexInfo *info)
 	sorting_access.index_build_range_scan = sorted_scan;
 	current = build;
 	heap->rd_tableam = &sorting_access;
-	maintenance_work_mem = build->kilobytes / CONFIRMING_SHARE;
+	maintenance_work_mem = confirming_kilobytes(build->kilobytes);
 	info->ii_ParallelWorkers = 0;
 	PG_TRY();
 	{

@@ -19,6 +19,15 @@
 #include "src/base/compat.h"
 #include "src/rows/rowcompare.h"
 
+/*
+ * The part of their memory that sorts keep while they return rows.  PostgreSQL's has the rest, as it merges its runs by
+ * up to two comparisons a row: the larger, the fewer.
+ */
+#define KEPT_SHARE 8
+
+/* Least memory of a sort. */
+#define LEAST_SORT_MEMORY ((Size) 1024 * 1024)
+
 /* Neighbours of one block in the order of the sort, on their way out. */
 typedef struct BlockRows
 {
@@ -94,15 +103,23 @@ indexform_make(Relation index, IndexForm *form)
 	return true;
 }
 
+int
+confirming_kilobytes(int kilobytes)
+{
+	return kilobytes - kilobytes / KEPT_SHARE;
+}
+
 IndexRows *
-indexrows_begin(const IndexForm *form, double rows_expected, Size limit)
+indexrows_begin(const IndexForm *form, double rows_expected, int kilobytes, int participants)
 {
 	IndexRows  *rows = palloc0(sizeof(IndexRows));
+	Size		limit = Max((Size) kilobytes * 1024 / participants, LEAST_SORT_MEMORY);
 
 	rows->form = *form;
 	rows->slot = MakeSingleTupleTableSlot(form->desc, &TTSOpsVirtual);
 	rows->detoasted = AllocSetContextCreate(CurrentMemoryContext, "gpusort index values", ALLOCSET_SMALL_SIZES);
-	rows->sorter = sorter_begin_draft(&form->columns, form->desc, rows_expected, limit);
+	rows->sorter = sorter_begin_draft(&form->columns, form->desc, rows_expected / participants, limit,
+									  limit / KEPT_SHARE);
 	return rows;
 }
 

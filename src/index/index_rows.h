@@ -62,8 +62,14 @@ row_number(MinimalTuple row)
 /* The rows of one process. */
 typedef struct IndexRows IndexRows;
 
-/* Begins to collect rows, about so many, within a memory limit; in the current memory context. */
-extern IndexRows *indexrows_begin(const IndexForm *form, double rows_expected, Size limit);
+/*
+ * Begins to collect a part of a table's rows, about so many of all participants, who share kilobytes of memory among
+ * themselves; in the current memory context.
+ */
+extern IndexRows *indexrows_begin(const IndexForm *form, double rows_expected, int kilobytes, int participants);
+
+/* The kilobytes of these that PostgreSQL's sort may have, once it gets rows. */
+extern int	confirming_kilobytes(int kilobytes);
 
 /* Takes a row; an IndexBuildCallback. */
 extern void indexrows_put(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *rows);

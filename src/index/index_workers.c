@@ -46,7 +46,7 @@ typedef struct Shared
 	Oid			index;
 	bool		concurrent;
 	int			participants;
-	Size		limit;
+	int			kilobytes;		/* maintenance_work_mem */
 	slock_t		mutex;			/* for what workers have found: */
 	uint64		rows;
 	double		tuples;
@@ -60,7 +60,8 @@ typedef struct Shared
 typedef struct SentRow
 {
 	uint64		words[KEY_WORDS];
-	uint64		whole;			/* the words are the whole key */
+	uint32		whole;			/* the words are the whole key */
+	uint32		weighed;		/* they have primary weights */
 } SentRow;
 
 StaticAssertDecl(MAXALIGN(sizeof(SentRow)) == sizeof(SentRow), "rows are aligned");
@@ -72,6 +73,7 @@ typedef struct Source
 	const char *at;				/* the rest of a chunk */
 	const char *end;
 	MinimalTuple row;
+	bool		weighed;		/* its rows' words have primary weights */
 	TupleTableSlot *slot;
 	bool		stored;			/* the slot holds the row */
 } Source;
@@ -88,7 +90,9 @@ struct IndexWorkers
 	shm_mq_handle **queues;
 	IndexRows  *rows;			/* the leader's */
 	SortColumns columns;		/* the keys and the number */
-	KeyPrefix	prefix;
+	KeyPrefix	prefix;			/* of the leader's rows */
+	KeyPrefix	exact;			/* of all rows, if some have words with primary weights and others do not */
+	bool		differ;
 	SortSupport keys;
 	Source	   *sources;
 	MergeTree	tree;
@@ -141,7 +145,7 @@ allocate(IndexWorkers *w, uint64 key, Size bytes)
 
 /* Fills the segment in with what describes the build. */
 static void
-describe(IndexWorkers *w, Relation index, const IndexInfo *info, int workers, Size limit)
+describe(IndexWorkers *w, Relation index, const IndexInfo *info, int workers)
 {
 	Size		scan_bytes = table_parallelscan_estimate(w->heap, w->snapshot);
 	Shared	   *shared = allocate(w, KEY_SHARED, BUFFERALIGN(sizeof(Shared)) + scan_bytes);
@@ -150,7 +154,7 @@ describe(IndexWorkers *w, Relation index, const IndexInfo *info, int workers, Si
 	shared->index = RelationGetRelid(index);
 	shared->concurrent = info->ii_Concurrent;
 	shared->participants = workers + 1;
-	shared->limit = limit;
+	shared->kilobytes = maintenance_work_mem;
 	SpinLockInit(&shared->mutex);
 	table_parallelscan_initialize(w->heap, SHARED_SCAN(shared), w->snapshot);
 	/* from the first block on: each participant's blocks ascend */
@@ -188,7 +192,7 @@ leave(IndexWorkers *w)
 }
 
 IndexWorkers *
-indexworkers_begin(Relation heap, Relation index, IndexInfo *info, const IndexForm *form, int workers, Size limit)
+indexworkers_begin(Relation heap, Relation index, IndexInfo *info, const IndexForm *form, int workers)
 {
 	IndexWorkers *w = palloc0(sizeof(IndexWorkers));
 
@@ -204,7 +208,7 @@ indexworkers_begin(Relation heap, Relation index, IndexInfo *info, const IndexFo
 	/* without a segment it has the leader's memory alone, and no workers */
 	if (w->pcxt->seg != NULL)
 	{
-		describe(w, index, info, workers, limit);
+		describe(w, index, info, workers);
 		make_queues(w, workers);
 		LaunchParallelWorkers(w->pcxt);
 		for (int i = 0; i < w->pcxt->nworkers_launched; i++)
@@ -236,37 +240,55 @@ receive_chunk(Source *source)
 	return true;
 }
 
+/* Takes the words of a row. */
+static inline void
+take_words(KeyPrefix *prefix, MinimalTuple row, MergeEntry *entry)
+{
+	keyprefix_set_tuple(prefix, row);
+	entry->whole = keyprefix_take(prefix, entry->words);
+}
+
+/* Moves the leader's source to its next row, with its words. */
+static void
+read_own_row(IndexWorkers *w, Source *source, MergeEntry *entry)
+{
+	source->row = indexrows_next(w->rows);
+	if (source->row != NULL)
+		take_words(&w->prefix, source->row, entry);
+}
+
+/* A worker's. */
+static void
+read_sent_row(Source *source, MergeEntry *entry)
+{
+	const SentRow *sent;
+
+	source->row = NULL;
+	if (source->at == source->end && !receive_chunk(source))
+		return;
+	sent = (const SentRow *) source->at;
+	memcpy(entry->words, sent->words, sizeof(entry->words));
+	entry->whole = sent->whole != 0;
+	source->weighed = sent->weighed != 0;
+	source->row = (MinimalTuple) (sent + 1);
+	source->at += sizeof(SentRow) + MAXALIGN(source->row->t_len);
+}
+
 /* Moves a source to its next row. */
 static void
 read_row(IndexWorkers *w, MergeEntry *entry)
 {
 	Source	   *source = &w->sources[entry->source];
-	const SentRow *sent;
 
 	source->stored = false;
-	source->row = NULL;
 	if (source->queue == NULL)
-	{
-		source->row = indexrows_next(w->rows);
-		if (source->row == NULL)
-			mergeentry_end(entry);
-		else
-		{
-			keyprefix_set_tuple(&w->prefix, source->row);
-			entry->whole = keyprefix_take(&w->prefix, entry->words);
-		}
-		return;
-	}
-	if (source->at == source->end && !receive_chunk(source))
-	{
+		read_own_row(w, source, entry);
+	else
+		read_sent_row(source, entry);
+	if (source->row == NULL)
 		mergeentry_end(entry);
-		return;
-	}
-	sent = (const SentRow *) source->at;
-	memcpy(entry->words, sent->words, sizeof(entry->words));
-	entry->whole = sent->whole != 0;
-	source->row = (MinimalTuple) (sent + 1);
-	source->at += sizeof(SentRow) + MAXALIGN(source->row->t_len);
+	else if (unlikely(w->differ))
+		take_words(&w->exact, source->row, entry);
 }
 
 /* A source's row in a slot. */
@@ -288,12 +310,33 @@ compare_sources(void *arg, uint32 a, uint32 b)
 	return compare_slots(w->keys, w->columns.nkeys, slot_of(&w->sources[a]), slot_of(&w->sources[b]));
 }
 
-/* Opens what gives rows the words of their keys. */
-static void
-open_prefix(KeyPrefix *prefix, const SortColumns *columns, TupleDesc desc)
+/* Opens what gives rows the words of their keys; rows: with primary weights, if the sort has them.  True: they do. */
+static bool
+open_prefix(KeyPrefix *prefix, const SortColumns *columns, TupleDesc desc, IndexRows *rows)
 {
+	const SortKey *keys = rows ? sorter_keys(indexrows_sorter(rows)) : NULL;
+
 	keyprefix_open(prefix, columns, desc);
 	keyprefix_encode(prefix);
+	return keys && keyprefix_add_weights(prefix, keys);
+}
+
+/* Reads the first rows of all sources.  Words with primary weights do not mix with others. */
+static void
+read_first_rows(IndexWorkers *w)
+{
+	bool		weighed[2] = {false, false};
+
+	for (uint32 i = 0; i < w->tree.nsources; i++)
+	{
+		read_row(w, &w->tree.entries[i]);
+		if (w->sources[i].row != NULL)
+			weighed[w->sources[i].weighed] = true;
+	}
+	w->differ = weighed[false] && weighed[true];
+	for (uint32 i = 0; w->differ && i < w->tree.nsources; i++)
+		if (w->sources[i].row != NULL)
+			take_words(&w->exact, w->sources[i].row, &w->tree.entries[i]);
 }
 
 void
@@ -305,15 +348,16 @@ indexworkers_merge(IndexWorkers *w, IndexRows *rows)
 	WaitForParallelWorkersToAttach(w->pcxt);
 	w->rows = rows;
 	w->keys = open_comparators(&w->columns);
-	open_prefix(&w->prefix, &w->columns, w->form->desc);
 	w->sources = palloc0(sizeof(Source) * nsources);
+	w->sources[0].weighed = open_prefix(&w->prefix, &w->columns, w->form->desc, rows);
+	(void) open_prefix(&w->exact, &w->columns, w->form->desc, NULL);
 	mergetree_open(&w->tree, nsources, compare_sources, w);
 	for (uint32 i = 0; i < nsources; i++)
 	{
 		w->sources[i].queue = i > 0 ? w->queues[i - 1] : NULL;
 		w->sources[i].slot = MakeSingleTupleTableSlot(w->form->desc, &TTSOpsMinimalTuple);
-		read_row(w, &w->tree.entries[i]);
 	}
+	read_first_rows(w);
 	mergetree_start(&w->tree);
 	w->fresh = true;
 }
@@ -348,6 +392,7 @@ indexworkers_end(IndexWorkers *w, IndexInfo *info, uint64 *rows, double *tuples)
 		ExecDropSingleTupleTableSlot(w->sources[i].slot);
 	mergetree_close(&w->tree);
 	keyprefix_close(&w->prefix);
+	keyprefix_close(&w->exact);
 	leave(w);
 }
 
@@ -410,12 +455,10 @@ send_rows(shm_mq_handle *queue, const IndexForm *form, IndexRows *rows)
 	KeyPrefix	prefix;
 	MinimalTuple row;
 	bool		open = true;
+	SentRow		head = {.weighed = open_prefix(&prefix, &columns, form->desc, rows)};
 
-	open_prefix(&prefix, &columns, form->desc);
 	while (open && (row = indexrows_next(rows)) != NULL)
 	{
-		SentRow		head;
-
 		CHECK_FOR_INTERRUPTS();
 		keyprefix_set_tuple(&prefix, row);
 		head.whole = keyprefix_take(&prefix, head.words);
@@ -438,7 +481,7 @@ work(Shared *shared, shm_mq_handle *queue, Relation heap, Relation index)
 	info->ii_Concurrent = shared->concurrent;
 	if (!indexform_make(index, &form))
 		elog(ERROR, "gpusort: rows of index \"%s\" cannot be described", RelationGetRelationName(index));
-	rows = indexrows_begin(&form, index_rows_expected(heap) / shared->participants, shared->limit);
+	rows = indexrows_begin(&form, index_rows_expected(heap), shared->kilobytes, shared->participants);
 	tuples = table_index_build_scan(heap, index, info, false, false, indexrows_put, rows,
 									begin_parallel_scan(heap, SHARED_SCAN(shared)));
 	note_found(shared, indexrows_count(rows), tuples, info->ii_BrokenHotChain);

@@ -12,9 +12,9 @@
 
 typedef struct IndexWorkers IndexWorkers;
 
-/* Starts up to so many workers, whose sorts have that memory each; NULL: none came. */
+/* Starts up to so many workers, which share maintenance_work_mem with the leader; NULL: none came. */
 extern IndexWorkers *indexworkers_begin(Relation heap, Relation index, IndexInfo *info, const IndexForm *form,
-										int workers, Size limit);
+										int workers);
 
 /* The leader's part of the scan, which ends it. */
 extern TableScanDesc indexworkers_scan(IndexWorkers *workers);
