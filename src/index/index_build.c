@@ -219,7 +219,8 @@ build_index(Relation heap, Relation index, IndexInfo *info)
 	Build		build = {0};
 	const char *why;
 
-	if (!gpusort_enabled || gpusort_index_builds == INDEX_BUILDS_OFF || IsCatalogRelation(heap))
+	if (!gpusort_enabled || gpusort_index_builds == INDEX_BUILDS_OFF || IsCatalogRelation(heap) ||
+		IsToastRelation(heap))
 		return btbuild(heap, index, info);
 	why = left_why(heap, index, &build);
 	if (why == NULL)
