@@ -166,7 +166,10 @@ begin_ours(Sorter *sorter)
 	find_key_access(sorter);
 	adapt_begin(sorter);
 	/* another sort compares the rows of a draft that are in order */
-	expect_ok(sorter, !sorter->draft && expect_order(sorter) ? put_in_order(sorter, sorter->rows->rows) : encode_all(sorter));
+	if (!sorter->draft && expect_order(sorter))
+		expect_ok(sorter, put_in_order(sorter, sorter->rows->rows));
+	else
+		expect_ok(sorter, encode_all(sorter));
 	MemoryContextSwitchTo(old);
 }
 

@@ -200,7 +200,7 @@ build_sorted(Build *build, Relation heap, Relation index, IndexInfo *info)
 
 /* Returns why an index is PostgreSQL's, NULL if it is not. */
 static const char *
-left_why(Relation heap, Relation index, Build *build)
+left_why(Relation heap, Relation index, IndexInfo *info, Build *build)
 {
 	if (heap->rd_tableam != GetHeapamTableAmRoutine())
 		return "the table has another access method";
@@ -209,7 +209,7 @@ left_why(Relation heap, Relation index, Build *build)
 	if (!indexform_make(index, &build->form))
 		return "a column is not stored as its own type";
 	build->rows_expected = index_rows_expected(heap);
-	return index_left_why(heap, index, &build->form, build->rows_expected);
+	return index_left_why(heap, index, info, &build->form, build->rows_expected);
 }
 
 /* The ambuild of btrees. */
@@ -222,7 +222,7 @@ build_index(Relation heap, Relation index, IndexInfo *info)
 	if (!gpusort_enabled || gpusort_index_builds == INDEX_BUILDS_OFF || IsCatalogRelation(heap) ||
 		IsToastRelation(heap))
 		return btbuild(heap, index, info);
-	why = left_why(heap, index, &build);
+	why = left_why(heap, index, info, &build);
 	if (why == NULL)
 		return build_sorted(&build, heap, index, info);
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves the build of index \"%s\" to PostgreSQL: %s",

@@ -16,6 +16,7 @@
 #include "utils/syscache.h"
 
 #include "index_choice.h"
+#include "index_order.h"
 #include "src/base/compat.h"
 #include "src/base/costs.h"
 #include "src/base/guc.h"
@@ -72,19 +73,31 @@ rows_of_value(Relation heap, AttrNumber column, double rows)
 	return distinct > 0 ? rows / distinct : distinct < 0 ? -1 / distinct : 1;
 }
 
-const char *
-index_left_why(Relation heap, Relation index, const IndexForm *form, double rows)
+/* index_left_why by the keys alone. */
+static const char *
+keys_left_why(Relation heap, Relation index, const IndexForm *form, double rows)
 {
 	AttrNumber	column = index->rd_index->indkey.values[0];
 
-	if (gpusort_index_builds == INDEX_BUILDS_FORCE)
-		return NULL;
-	if (rows < gpusort_min_rows)
-		return "there are fewer rows than gpusort.min_rows";
 	if (!is_linguistic(index, &form->columns))
 		return form->columns.nkeys > 1 && rows_of_value(heap, column, rows) >= INDEX_REPEATED_KEY ? NULL :
 			"it sorts by the first key as fast";
 	if (is_abbreviated(&form->columns) && get_attavgwidth(RelationGetRelid(heap), column) < INDEX_LONG_STRING)
 		return "it sorts short strings by abbreviated keys";
 	return NULL;
+}
+
+const char *
+index_left_why(Relation heap, Relation index, IndexInfo *info, const IndexForm *form, double rows)
+{
+	const char *why;
+
+	if (gpusort_index_builds == INDEX_BUILDS_FORCE)
+		return NULL;
+	if (rows < gpusort_min_rows)
+		return "there are fewer rows than gpusort.min_rows";
+	why = keys_left_why(heap, index, form, rows);
+	if (why == NULL && index_comes_in_order(heap, index, info, &form->columns))
+		why = "rows come in the order of the first key";
+	return why;
 }

@@ -4,6 +4,7 @@
 #ifndef GPUSORT_INDEX_CHOICE_H
 #define GPUSORT_INDEX_CHOICE_H
 
+#include "nodes/execnodes.h"
 #include "utils/rel.h"
 
 #include "index_rows.h"
@@ -12,6 +13,6 @@
 extern double index_rows_expected(Relation heap);
 
 /* Returns NULL if sorting an index's rows first pays, else why not.  form: that of its rows. */
-extern const char *index_left_why(Relation heap, Relation index, const IndexForm *form, double rows);
+extern const char *index_left_why(Relation heap, Relation index, IndexInfo *info, const IndexForm *form, double rows);
 
 #endif

@@ -30,12 +30,17 @@ CREATE EXTENSION gpusort;
 CREATE COLLATION nd (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 SELECT setseed(0.3);
-CREATE TABLE b AS SELECT i id, (random() * 1e6)::int a, CASE WHEN random() < 0.1 THEN NULL ELSE (random() * 2000)::int END n,
+CREATE TABLE b AS SELECT i id, (random() * 1e6)::int a,
+	CASE WHEN random() < 0.1 THEN NULL ELSE (random() * 2000)::int END n,
 	CASE WHEN random() < 0.99 THEN 1 ELSE i END d99, CASE WHEN random() < 0.1 THEN i / 2 * 2 ELSE i END d10,
-	('{ä,Ä,a,A,é,e,z,Z," ",-}'::text[])[1 + floor(random() * 10)::int] || substr(md5(random()::text), 1, 1 + (random() * 12)::int) t,
-	(random() * 1000)::numeric(8, 2) num, gen_random_uuid() u, ('{sad,ok,happy}'::mood[])[1 + floor(random() * 3)::int] m,
-	random() f8, (random() * 100)::float4 f4, now() - random() * interval '1000 days' tz, date '2020-01-01' + (random() * 900)::int dt,
-	('10.0.' || (random() * 255)::int || '.' || (random() * 255)::int)::inet ip, ARRAY[(random() * 10)::int, (random() * 10)::int] arr,
+	('{ä,Ä,a,A,é,e,z,Z," ",-}'::text[])[1 + floor(random() * 10)::int] ||
+		substr(md5(random()::text), 1, 1 + (random() * 12)::int) t,
+	(random() * 1000)::numeric(8, 2) num, gen_random_uuid() u,
+	('{sad,ok,happy}'::mood[])[1 + floor(random() * 3)::int] m,
+	random() f8, (random() * 100)::float4 f4, now() - random() * interval '1000 days' tz,
+	date '2020-01-01' + (random() * 900)::int dt,
+	('10.0.' || (random() * 255)::int || '.' || (random() * 255)::int)::inet ip,
+	ARRAY[(random() * 10)::int, (random() * 10)::int] arr,
 	md5(random()::text)::bytea by, (random() * 1000)::int8 i8, random() < 0.5 bo, md5(random()::text)::char(20) bp,
 	('n' || i % 977)::name nm, int4range((random() * 100)::int, 100 + (random() * 100)::int) rg,
 	jsonb_build_object('a', (random() * 50)::int) jb FROM generate_series(1, 8000) i;
@@ -53,10 +58,12 @@ ROLLBACK;
 -- the same pages, but for their LSNs
 CREATE FUNCTION same_pages(x text, y text) RETURNS text LANGUAGE sql AS $$
 	SELECT CASE WHEN pg_relation_size(x) <> pg_relation_size(y) THEN 'sizes differ'
-		WHEN bool_and(substr(get_raw_page(x, i), 9) = substr(get_raw_page(y, i), 9)) THEN 'same pages' ELSE 'pages differ' END
+		WHEN bool_and(substr(get_raw_page(x, i), 9) = substr(get_raw_page(y, i), 9)) THEN 'same pages'
+		ELSE 'pages differ' END
 	FROM generate_series(0, (pg_relation_size(x) / current_setting('block_size')::int)::int - 1) i $$;
 CREATE FUNCTION checked(x text) RETURNS text LANGUAGE sql AS $$
-	SELECT 'checked' FROM (SELECT bt_index_check(x::regclass, true), bt_index_parent_check(x::regclass, true, true)) c $$;
+	SELECT 'checked' FROM
+		(SELECT bt_index_check(x::regclass, true), bt_index_parent_check(x::regclass, true, true)) c $$;
 CREATE FUNCTION counted(what text) RETURNS int LANGUAGE sql AS $$
 	SELECT coalesce(sum(jobs), 0)::int FROM gpusort_stat WHERE op = what $$;
 CREATE FUNCTION made(how text, command text) RETURNS text LANGUAGE plpgsql AS $$
@@ -94,7 +101,8 @@ my @definitions = (
 	"(t COLLATE $linguistic DESC, num DESC)", "(d99, t COLLATE $linguistic)", '(num)', '(num DESC, u)', '(u)', '(m)',
 	'(m, bo, n)', '(f8)', '(f4)', '(f8 DESC NULLS FIRST)', '(tz)', '(dt, tz)', '(ip)', '(arr)', '(by)', '(i8)', '(bo)',
 	'(bp)', "(bp COLLATE $linguistic)", '(rg)', '(jb)', '(lower(t), (a + id))', '(t text_pattern_ops)',
-	'(bp bpchar_pattern_ops)', '(n) INCLUDE (t, num)', '(a) WHERE n IS NULL', "(t COLLATE $linguistic) WITH (fillfactor = 60)",
+	'(bp bpchar_pattern_ops)', '(n) INCLUDE (t, num)', '(a) WHERE n IS NULL',
+	"(t COLLATE $linguistic) WITH (fillfactor = 60)",
 	'(n) WITH (deduplicate_items = off)', '((n::text))', "(repeat(t, 100) COLLATE $linguistic)", '(u, id)',
 	'((a / (id + 1)), t)', '(n) NULLS NOT DISTINCT', '(d10, n) NULLS NOT DISTINCT');
 foreach my $workers (0, 2)
@@ -129,10 +137,14 @@ DROP INDEX i;
 SQL
 }
 foreach my $case (
-	[ 'gpusort.index_builds = on', '(a)', qr/gpusort leaves the build of index "i" to PostgreSQL: .*first key/, 'an int' ],
+	[ 'gpusort.index_builds = on', '(a)',
+		qr/gpusort leaves the build of index "i" to PostgreSQL: .*first key/, 'an int' ],
 	[ 'gpusort.index_builds = on', '(a, t)', qr/first key/, 'an int that does not repeat' ],
+	[ 'gpusort.index_builds = on', "(lpad(id::text, 9) COLLATE $linguistic)", qr/come in the order/,
+		'ascending texts' ],
 	[ 'gpusort.index_builds = on', '(t COLLATE "en-x-icu")', qr/abbreviated keys/, 'short strings under ICU' ],
-	[ 'gpusort.min_rows = 100000; SET gpusort.index_builds = on', "(t COLLATE $linguistic)", qr/fewer rows/, 'few rows' ],
+	[ 'gpusort.min_rows = 100000; SET gpusort.index_builds = on',
+		"(t COLLATE $linguistic)", qr/fewer rows/, 'few rows' ],
 	[ "maintenance_work_mem = '2MB'", '(t)', qr/maintenance_work_mem is too low/, 'little memory' ],
 	[ 'gpusort.enabled = on', '(nm)', qr/not stored as its own type/, 'a name' ],
 	[ 'gpusort.index_builds = off', '(t)', qr/^(?!.*gpusort leaves)/s, 'gpusort.index_builds = off' ],
@@ -141,7 +153,8 @@ foreach my $case (
 	my ($setting, $columns, $reason, $what) = @$case;
 	my $before = $node->safe_psql('postgres', q{SELECT counted('index')});
 
-	$node->psql('postgres', "SET client_min_messages = debug1; SET $setting; CREATE INDEX i ON b $columns; DROP INDEX i",
+	$node->psql('postgres',
+		"SET client_min_messages = debug1; SET $setting; CREATE INDEX i ON b $columns; DROP INDEX i",
 		stderr => \$err);
 	like($err, $reason, "$what: the reason");
 	is($node->safe_psql('postgres', q{SELECT counted('index')}), $before, "$what: PostgreSQL's own build");
@@ -189,14 +202,17 @@ CREATE TABLE p1 PARTITION OF p FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO p SELECT i, md5(i::text) FROM generate_series(1, 3000) i;
 CREATE INDEX ON p (b);
 SQL
-	is($node->safe_psql('postgres', q{SELECT counted('index')}) - $before, 19, "all indexes are built, $workers workers");
+	is($node->safe_psql('postgres', q{SELECT counted('index')}) - $before, 19,
+		"all indexes are built, $workers workers");
 	is($node->safe_psql('postgres', "SET max_parallel_maintenance_workers = $workers; CREATE INDEX hz ON h (y); "
 		. 'SHOW max_parallel_maintenance_workers'), $workers, 'and the setting stays');
 }
-$node->safe_psql('postgres', $_) foreach 'VACUUM FULL h', 'CLUSTER h USING h_pkey', 'REFRESH MATERIALIZED VIEW mv', 'TRUNCATE ul';
+$node->safe_psql('postgres', $_)
+	foreach 'VACUUM FULL h', 'CLUSTER h USING h_pkey', 'REFRESH MATERIALIZED VIEW mv', 'TRUNCATE ul';
 is($node->safe_psql('postgres', <<'SQL'), '', 'all indexes are right');
 SELECT c.oid::regclass FROM pg_class c JOIN pg_am m ON m.oid = relam WHERE c.relkind = 'i' AND
-	relnamespace = 'public'::regnamespace AND CASE WHEN amname = 'btree' THEN checked(c.oid::regclass::text) <> 'checked' END
+	relnamespace = 'public'::regnamespace AND
+	CASE WHEN amname = 'btree' THEN checked(c.oid::regclass::text) <> 'checked' END
 SQL
 
 # more than memory, in one process and in two
@@ -217,7 +233,8 @@ CREATE INDEX ours ON $table (k COLLATE $linguistic);
 SET gpusort.index_builds = off;
 CREATE INDEX theirs ON $table (k COLLATE $linguistic);
 SQL
-	is($node->safe_psql('postgres', q{SELECT same_pages('ours', 'theirs')}), 'same pages', "$table, $workers workers, $memory");
+	is($node->safe_psql('postgres', q{SELECT same_pages('ours', 'theirs')}), 'same pages',
+		"$table, $workers workers, $memory");
 	$node->safe_psql('postgres', 'DROP INDEX ours, theirs');
 }
 is(scalar(temp_files($node)), 0, 'no file is left');
@@ -225,7 +242,9 @@ is(scalar(temp_files($node)), 0, 'no file is left');
 # errors, cancels and the end of a session leave nothing behind
 foreach my $workers (0, 2)
 {
-	$node->psql('postgres', "SET max_parallel_maintenance_workers = $workers; CREATE INDEX e ON b ((1 / (id - 5000)))", stderr => \$err);
+	$node->psql('postgres',
+		"SET max_parallel_maintenance_workers = $workers; CREATE INDEX e ON b ((1 / (id - 5000)))",
+		stderr => \$err);
 	like($err, qr/division by zero/, "an error amid the scan, $workers workers");
 	$node->psql('postgres', <<"SQL", on_error_stop => 0, stdout => \$out, stderr => \$err);
 SET max_parallel_maintenance_workers = $workers;
@@ -251,17 +270,19 @@ is(scalar(temp_files($node)), 0, 'no file is left');
 
 # a concurrent build beside a writer, and a HOT chain that an old snapshot sees otherwise
 my $writer = $node->background_psql('postgres');
-$writer->query_safe('BEGIN; INSERT INTO h SELECT i, i, \'w\' || i FROM generate_series(10001, 10500) i; UPDATE h SET x = x + 1 WHERE id < 50');
+$writer->query_safe(q{BEGIN; INSERT INTO h SELECT i, i, 'w' || i FROM generate_series(10001, 10500) i;
+	UPDATE h SET x = x + 1 WHERE id < 50});
 my $builder = $node->background_psql('postgres');
 $builder->query_until(qr/started/, "\\echo started\nCREATE INDEX CONCURRENTLY hw ON h (x, y);\n");
-ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%hw%'
-	AND pid <> pg_backend_pid()}), 'a concurrent build waits for a writer');
+ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+	AND query LIKE '%hw%' AND pid <> pg_backend_pid()}), 'a concurrent build waits for a writer');
 $writer->query_safe('COMMIT');
 $builder->quit;
 is($node->safe_psql('postgres', q{SELECT checked('hw')}), 'checked', 'and has its rows');
 $writer->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM b');
 $node->safe_psql('postgres', 'UPDATE b SET f4 = f4 + 1 WHERE id % 3 = 0; CREATE INDEX ours ON b (f4)');
-is($node->safe_psql('postgres', q{SELECT indcheckxmin, checked('ours') FROM pg_index WHERE indexrelid = 'ours'::regclass}), 't|checked',
+is($node->safe_psql('postgres', q{SELECT indcheckxmin, checked('ours') FROM pg_index
+	WHERE indexrelid = 'ours'::regclass}), 't|checked',
 	'old snapshots do not use an index that lacks their rows');
 $writer->query_safe('COMMIT');
 $writer->quit;
