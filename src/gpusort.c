@@ -17,6 +17,7 @@
 #include "src/engine/progress.h"
 #include "src/engine/stat.h"
 #include "src/engine/worker.h"
+#include "src/index/index_build.h"
 #include "src/out/output.h"
 #include "src/parallel/block_node.h"
 #include "src/parallel/merge_node.h"
@@ -49,6 +50,7 @@ _PG_init(void)
 	register_node(&columns_rows_node);
 	gpusort_limits_init();
 	gpusort_output_init();
+	index_build_init();
 	gpusort_plan_init();
 	statefile_init();
 }

@@ -358,6 +358,32 @@ window_run_conditions(const PlannerInfo *root)
 #define old_snapshots_possible()	(old_snapshot_threshold >= 0)
 #endif
 
+/* The hook that sees each relation when it is planned.  19 replaced it by one that gets the range table's entry. */
+#if PG_VERSION_NUM >= 190000
+#include "optimizer/pathnode.h"
+#define relation_planned_hook		build_simple_rel_hook
+#define relation_planned_hook_type	build_simple_rel_hook_type
+#define RELATION_PLANNED_PARAMETERS	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define RELATION_PLANNED_ARGUMENTS	root, rel, rte
+#define RELATION_PLANNED_OID		((rte)->relid)
+#define RELATION_PLANNED_INHERITS	((rte)->inh)
+#else
+#include "optimizer/plancat.h"
+#define relation_planned_hook		get_relation_info_hook
+#define relation_planned_hook_type	get_relation_info_hook_type
+#define RELATION_PLANNED_PARAMETERS	PlannerInfo *root, Oid relation, bool inherits, RelOptInfo *rel
+#define RELATION_PLANNED_ARGUMENTS	root, relation, inherits, rel
+#define RELATION_PLANNED_OID		(relation)
+#define RELATION_PLANNED_INHERITS	(inherits)
+#endif
+
+/* Attaches to a parallel scan, for which 19 takes options. */
+#if PG_VERSION_NUM >= 190000
+#define begin_parallel_scan(rel, shared)	table_beginscan_parallel(rel, shared, 0)
+#else
+#define begin_parallel_scan(rel, shared)	table_beginscan_parallel(rel, shared)
+#endif
+
 /* Returns true if a role owns a relation, or may act as its owner. */
 #if PG_VERSION_NUM >= 160000
 #define owns_relation(relation, role)	object_ownercheck(RelationRelationId, relation, role)

@@ -23,6 +23,7 @@ bool		gpusort_explain_machine = true;
 bool		gpusort_parallel_blocks = true;
 bool		gpusort_aggregates = true;
 bool		gpusort_output = true;
+int			gpusort_index_builds = INDEX_BUILDS_ON;
 int			gpusort_parallel_windows = SHARES_AUTO;
 int			gpusort_cores = 0;
 double		gpusort_cpu_row_cost = SORT_ROW_COST;
@@ -62,6 +63,14 @@ static const struct config_enum_entry engine_options[] = {
 	{"auto", ENGINE_CHOICE_AUTO, false},
 	{"gpu", ENGINE_CHOICE_GPU, false},
 	{"cpu", ENGINE_CHOICE_CPU, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry index_build_options[] = {
+	{"on", INDEX_BUILDS_ON, false},
+	{"off", INDEX_BUILDS_OFF, false},
+	{"force", INDEX_BUILDS_FORCE, false},
+	ON_OFF_ALIASES(INDEX_BUILDS_ON, INDEX_BUILDS_OFF),
 	{NULL, 0, false}
 };
 
@@ -158,6 +167,11 @@ define_sort_settings(void)
 							 "Lets gpusort write the rows that go to the client.",
 							 "The bytes that the client gets are PostgreSQL's.",
 							 &gpusort_output, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("gpusort.index_builds",
+							 "Lets gpusort sort the rows of a btree before PostgreSQL builds it.",
+							 "\"force\" is for tests: also where PostgreSQL's sort is expected to be as fast.",
+							 &gpusort_index_builds, INDEX_BUILDS_ON, index_build_options, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("gpusort.parallel_windows",
 							 "Lets parallel workers compute windows, DISTINCT and groups, each a share of them.",
 							 "\"scan\" and \"exchange\" choose how rows reach their share, which \"on\" leaves to "

@@ -14,6 +14,7 @@ extern bool gpusort_explain_machine;
 extern bool gpusort_parallel_blocks;
 extern bool gpusort_aggregates;
 extern bool gpusort_output;
+extern int	gpusort_index_builds;
 extern int gpusort_parallel_windows;
 extern int	gpusort_cores;
 extern double gpusort_cpu_row_cost;
@@ -53,6 +54,13 @@ typedef enum GpusortColumns
 	COLUMNS_OFF,
 	COLUMNS_FORCE				/* an error instead of another plan, for tests */
 } GpusortColumns;
+
+typedef enum GpusortIndexBuilds
+{
+	INDEX_BUILDS_ON,			/* where they pay */
+	INDEX_BUILDS_OFF,
+	INDEX_BUILDS_FORCE			/* all that gpusort can sort, for tests */
+} GpusortIndexBuilds;
 
 /* How rows reach the participant that owns their partition; gpusort.parallel_windows. */
 typedef enum GpusortShares

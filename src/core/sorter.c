@@ -66,7 +66,7 @@ static void
 write_run(Sorter *sorter)
 {
 	if (sorter->runs == NULL)
-		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->limit);
+		sorter->runs = spill_create(&sorter->columns, sorter->desc, sorter->draft ? sorter->kept : sorter->limit);
 	sorter->state = SS_LOADING_RUNS;
 	sorter_report(sorter, PROGRESS_WRITING, sorter->stats.rows);
 	spill_begin(sorter->runs, rowstore_header(sorter->rows));
@@ -77,61 +77,6 @@ write_run(Sorter *sorter)
 	}
 	spill_end(sorter->runs);
 	sorter->left_out += sorter->rows->rows - sorter->order.count;
-}
-
-/* Gives tuplesort a row; the callback of spill_drain. */
-static void
-put_tuplesort(void *arg, MinimalTuple tuple)
-{
-	Sorter	   *sorter = arg;
-
-	ExecStoreMinimalTuple(tuple, sorter->row_slot, false);
-	tuplesort_puttupleslot(sorter->tuplesort, sorter->row_slot);
-}
-
-/* Begins a tuplesort, whose memory limit is the server's work_mem. */
-static Tuplesortstate *
-begin_tuplesort(const Sorter *sorter)
-{
-	const SortColumns *columns = &sorter->columns;
-	int			options = (sorter->random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE) |
-		(sorter->bound > 0 ? TUPLESORT_ALLOWBOUNDED : TUPLESORT_NONE);
-	Tuplesortstate *tuplesort = tuplesort_begin_heap(sorter->desc, columns->nkeys, columns->attnos, columns->sortops,
-													 columns->collations, columns->nulls_first, work_mem, NULL,
-													 options);
-
-	if (sorter->bound > 0)
-		tuplesort_set_bound(tuplesort, sorter->bound);
-	return tuplesort;
-}
-
-void
-go_tuplesort(Sorter *sorter, SorterFallback why)
-{
-	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
-
-	sorter->stats.fallback = why;
-	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", sorter_fallback_text(why))));
-	roworder_end(&sorter->order);
-	end_job(sorter);
-	sorter->tuplesort = begin_tuplesort(sorter);
-	if (sorter->runs)
-	{
-		spill_drain(sorter->runs, put_tuplesort, sorter);
-		spill_close(sorter->runs);
-		sorter->runs = NULL;
-	}
-	for (uint32 row = 0; row < sorter->rows->rows; row++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		put_tuplesort(sorter, rowstore_get(sorter->rows, row));
-	}
-	ExecClearTuple(sorter->row_slot);
-	rowstore_reset(sorter->rows, false);
-	bigmem_hold(sorter->mem, false);
-	if (sorter->state < SS_FINISHING)
-		sorter->state = SS_LOADING_TUPLESORT;
-	MemoryContextSwitchTo(old);
 }
 
 /* Hands the sort over to tuplesort if no engine can go on with it. */
@@ -220,13 +165,18 @@ begin_ours(Sorter *sorter)
 	}
 	find_key_access(sorter);
 	adapt_begin(sorter);
-	expect_ok(sorter, expect_order(sorter) ? put_in_order(sorter, sorter->rows->rows) : encode_all(sorter));
+	/* another sort compares the rows of a draft that are in order */
+	if (!sorter->draft && expect_order(sorter))
+		expect_ok(sorter, put_in_order(sorter, sorter->rows->rows));
+	else
+		expect_ok(sorter, encode_all(sorter));
 	MemoryContextSwitchTo(old);
 }
 
-Sorter *
-sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
-			 SorterFallback fallback, int64 bound)
+/* Makes a sort and begins it, within a memory limit; kept: that of a draft while rows are returned, 0: it is none. */
+static Sorter *
+begin_within(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
+			 SorterFallback fallback, int64 bound, Size limit, Size kept)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -241,7 +191,9 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	if (fallback == SORTER_OURS && bound_goes_to_heap(columns, (double) bound, rows_expected))
 		fallback = SORTER_BOUND;
 	sorter->cxt = cxt;
-	sorter->limit = gpusort_memory_limit();
+	sorter->limit = limit;
+	sorter->kept = kept;
+	sorter->draft = kept > 0;
 	sorter->mem = bigmem_create(cxt);
 	sorter->adaptive.marks.mem = sorter->mem;
 	sorter->rows = rowstore_create(sorter->mem, desc->natts);
@@ -255,6 +207,19 @@ sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter_report_begin(sorter);
 	MemoryContextSwitchTo(old);
 	return sorter;
+}
+
+Sorter *
+sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
+			 SorterFallback fallback, int64 bound)
+{
+	return begin_within(columns, desc, random_access, rows_expected, fallback, bound, gpusort_memory_limit(), 0);
+}
+
+Sorter *
+sorter_begin_draft(const SortColumns *columns, TupleDesc desc, double rows_expected, Size limit, Size kept)
+{
+	return begin_within(columns, desc, false, rows_expected, SORTER_OURS, 0, limit, kept);
 }
 
 /* Do few, small rows have keys that fill the memory?  tuplesort detoasts a value only when it compares it. */
@@ -410,23 +375,46 @@ next_in_memory(void *arg)
 	return sorter->merged < sorter->order.count ? row_at(sorter, sorter->merged++) : NULL;
 }
 
+/* Moves the last rows of a draft to disk if they are more than it may keep in memory; true: none are left there. */
+static bool
+move_last_rows(Sorter *sorter)
+{
+	if (!sorter->draft || memory_wanted(sorter) <= sorter->kept)
+		return false;
+	write_run(sorter);
+	forget_rows(sorter, false);
+	return true;
+}
+
+/* Merges the runs on disk, and the rows in memory unless these have been moved. */
+static void
+merge_runs(Sorter *sorter, bool moved)
+{
+	sorter_report(sorter, PROGRESS_MERGING, 0);
+	if (sorter->draft)
+		spill_add_weights(sorter->runs, sorter->keys);
+	spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), moved ? NULL : next_in_memory,
+				sorter_report_merged, sorter);
+	if (sorter->random_access)
+		forget_rows(sorter, false); /* they are in the result on disk now */
+}
+
 /* Sorts the rows in memory, and merges them with the runs on disk if there are any. */
 static void
 finish_ours(Sorter *sorter)
 {
 	gs_status	status = finish_job(sorter);
+	bool		moved;
 
 	bigmem_hold(sorter->mem, false);
 	expect_ok(sorter, status);
+	if (sorter->tuplesort)
+		return;
 	if (sorter->runs)
-	{
 		sorter->run_bytes += memory_wanted(sorter);
-		sorter_report(sorter, PROGRESS_MERGING, 0);
-		spill_merge(sorter->runs, sorter->random_access, rowstore_header(sorter->rows), next_in_memory,
-					sorter_report_merged, sorter);
-		if (sorter->random_access)
-			forget_rows(sorter, false);	/* they are in the result on disk now */
-	}
+	moved = move_last_rows(sorter);
+	if (sorter->runs)
+		merge_runs(sorter, moved);
 }
 
 void

@@ -1,8 +1,8 @@
 /*
- * sorter.h: one sort, from its first row to its last.  The legal order of calls: sorter_begin; sorter_put,
- * sorter_put_page and sorter_recheck_bound, as often as rows come; sorter_finish; sorter_get or sorter_next, with
- * random_access also sorter_mark, sorter_restore, sorter_rewind. sorter_end may follow any of them, and functions that
- * return what a sort has done may be called before it.
+ * sorter.h: one sort, from its first row to its last.  The legal order of calls: sorter_begin or sorter_begin_draft;
+ * sorter_put, sorter_put_page, sorter_recheck_bound, as often as rows come; sorter_finish; sorter_get or sorter_next,
+ * with random_access also sorter_mark, sorter_restore, sorter_rewind. sorter_end may follow any of them, and functions
+ * that return what a sort has done may be called before it.
  */
 #ifndef GPUSORT_SORTER_H
 #define GPUSORT_SORTER_H
@@ -14,6 +14,7 @@
 #include "src/engine/engine.h"
 #include "src/rows/rowgather.h"
 #include "src/keys/sortcolumns.h"
+#include "src/keys/sortkey.h"
 #include "src/rows/tied_runs.h"
 
 /* Is a bound small relative to the rows of the input? */
@@ -81,6 +82,15 @@ typedef struct Sorter Sorter;
 extern Sorter *sorter_begin(const SortColumns *columns, TupleDesc desc, bool random_access, double rows_expected,
 							SorterFallback fallback, int64 bound);
 
+/*
+ * Begins a sort whose rows another sort puts in order again, so that a wrong order only takes that one's time: of rows
+ * with coarse keys, only those that these leave tied are compared.  limit, kept: its memory while rows come, and while
+ * they are returned.  One more key follows those of columns: it breaks ties where rows would not stay in order of
+ * arrival.
+ */
+extern Sorter *sorter_begin_draft(const SortColumns *columns, TupleDesc desc, double rows_expected, Size limit,
+								  Size kept);
+
 /* Takes a copy of a row. */
 extern void sorter_put(Sorter *sorter, TupleTableSlot *slot);
 
@@ -117,6 +127,9 @@ extern void sorter_end(Sorter *sorter);
 
 /* Returns what the sort has done so far; valid until the next call. */
 extern const SorterStats *sorter_stats(Sorter *sorter);
+
+/* Returns the keys of the sort as they are encoded now, NULL if they are not. */
+extern const SortKey *sorter_keys(const Sorter *sorter);
 
 /* Adds the stages of one sort to those of others. */
 extern void sorter_add_stages(SorterStages *sum, const SorterStages *one);

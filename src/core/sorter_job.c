@@ -70,10 +70,15 @@ is_coarse(const Sorter *sorter)
 	return false;
 }
 
-/* Do marks show all rows that may be tied?  They do for prefixes and deferred keys, not for other coarse keys. */
+/*
+ * Do marks show all rows that have to be compared?  They do for prefixes and deferred keys.  Those of other coarse keys
+ * may be wrong, which a draft may be, too.
+ */
 static bool
 marks_suffice(const Sorter *sorter)
 {
+	if (sorter->draft)
+		return true;
 	for (int i = 0; i < sorter->ncolumns; i++)
 		if (sorter->keys[i].coarse && sorter->keys[i].leading == 0 && (i == 0 || !sorter->keys[i].empty))
 			return false;
@@ -145,7 +150,7 @@ make_columns(Sorter *sorter)
 	{
 		key = &sorter->keys[sorter->ncolumns];
 		sortkey_restart(key);
-		sorter->adaptive.marked |= key->leading > 0;
+		sorter->adaptive.marked |= key->leading > 0 || (sorter->draft && key->coarse);
 		sorter->stats.strings += key->spec.type == GS_BYTES;
 		sorter->specs[sorter->ncolumns++] = key->spec;
 	} while (!key->empty && sorter->ncolumns < sorter->columns.nkeys);

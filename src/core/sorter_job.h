@@ -67,11 +67,13 @@ struct Sorter
 	SortColumns columns;
 	TupleDesc	desc;
 	bool		random_access;
+	bool		draft;			/* nothing is compared to prove the order: sorter_begin_draft */
 	double		rows_expected;
 	uint32		few;			/* rows up to which they are compared and keys are not opened */
 	int64		bound;			/* rows wanted, 0: all */
 	uint64		heap_from;		/* beyond this number of rows the bound is one for tuplesort's heap */
 	Size		limit;
+	Size		kept;			/* of a draft: the memory that it may have while rows are returned */
 
 	MemoryContext cxt;			/* everything of this sort */
 	MemoryContext scratch;		/* for encoding, reset with every chunk */
@@ -114,7 +116,7 @@ struct Sorter
 	SorterStats shown;			/* stats with the job that still runs */
 };
 
-/* sorter.c: hands the sort over to tuplesort, with all rows that have come so far. */
+/* sorter_tuplesort.c: hands the sort over to tuplesort, with all rows that have come so far. */
 extern void go_tuplesort(Sorter *sorter, SorterFallback why);
 
 /* sorter_bound.c: notes the bound of a sort whose columns and expected rows are known. */

@@ -95,6 +95,12 @@ sorter_stats(Sorter *sorter)
 	return &sorter->shown;
 }
 
+const SortKey *
+sorter_keys(const Sorter *sorter)
+{
+	return sorter->tuplesort ? NULL : sorter->keys;
+}
+
 const char *
 sorter_key_form(const Sorter *sorter, int key)
 {

@@ -50,6 +50,12 @@ mergekeys_open(const SortColumns *columns, TupleDesc desc)
 }
 
 void
+mergekeys_add_weights(MergeKeys *merge, const SortKey *keys)
+{
+	(void) keyprefix_add_weights(&merge->prefix, keys);
+}
+
+void
 mergekeys_close(MergeKeys *keys)
 {
 	keyprefix_close(&keys->prefix);

@@ -5,6 +5,7 @@
 #define GPUSORT_SPILL_MERGE_H
 
 #include "src/keys/sortcolumns.h"
+#include "src/keys/sortkey.h"
 #include "spill_tape.h"
 
 /* How rows of runs compare. */
@@ -12,6 +13,9 @@ typedef struct MergeKeys MergeKeys;
 
 /* Opens the keys of rows of that descriptor.  Key prefixes (../merge/key_prefix.h) are compared first. */
 extern MergeKeys *mergekeys_open(const SortColumns *columns, TupleDesc desc);
+
+/* Compares primary weights, too, which may be wrong; see keyprefix_add_weights. */
+extern void mergekeys_add_weights(MergeKeys *merge, const SortKey *keys);
 
 /* Frees keys that no merge uses any more. */
 extern void mergekeys_close(MergeKeys *keys);

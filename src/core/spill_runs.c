@@ -78,6 +78,12 @@ spill_end(SpillRuns *runs)
 	rowtape_end(runs->tapes[runs->ntapes - 1]);
 }
 
+void
+spill_add_weights(SpillRuns *runs, const SortKey *keys)
+{
+	mergekeys_add_weights(runs->keys, keys);
+}
+
 /* Returns header if all rows of some runs have it, else NULL. */
 static const MinimalTupleData *
 common_header(const MinimalTupleData *header, RowTape **tapes, int count)

@@ -16,6 +16,9 @@ extern void spill_begin(SpillRuns *runs, const MinimalTupleData *header);
 extern void spill_append(SpillRuns *runs, MinimalTuple tuple);
 extern void spill_end(SpillRuns *runs);
 
+/* Has merges compare primary weights, too, which may be wrong; see keyprefix_add_weights. */
+extern void spill_add_weights(SpillRuns *runs, const SortKey *keys);
+
 /* Called by a merge that writes its result, every PROGRESS_ROWS rows, with the number of rows written. */
 typedef void (*SpillProgress) (void *arg, uint64 rows);
 

@@ -166,6 +166,15 @@ stat_count_left(int op, EngineFailure why)
 	pg_atomic_fetch_add_u64(&gpusort_shared()->left[op][why], 1);
 }
 
+void
+stat_count_index(EngineKind kind, uint64 rows)
+{
+	pg_atomic_uint64 *done = gpusort_shared()->done[JOB_INDEXES][kind];
+
+	pg_atomic_fetch_add_u64(&done[COUNT_JOBS], 1);
+	pg_atomic_fetch_add_u64(&done[COUNT_ROWS], (int64) rows);
+}
+
 ServiceShared
 service_state(void)
 {

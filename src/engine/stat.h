@@ -62,9 +62,13 @@ typedef enum JobCount
 
 typedef pg_atomic_uint64 JobCounters[JOB_COUNTS];
 
-/* Operations with separate counters: gs_op's, and questions of resident columns, of which only failures are counted. */
+/*
+ * Operations with separate counters: gs_op's; questions of resident columns, of which only failures are counted; builds
+ * of indexes, of whose sorts the jobs are counted, too.
+ */
 #define JOB_COLUMNS GS_OPS
-#define JOB_OPS (GS_OPS + 1)
+#define JOB_INDEXES (GS_OPS + 1)
+#define JOB_OPS (GS_OPS + 2)
 
 /* In shared memory, or private to the session if that is not available. */
 typedef struct GpusortShared
@@ -88,6 +92,9 @@ extern void gpusort_stat_init(void);
 /* Count a job that an engine executed, and one that could not use the service. */
 extern void stat_count_job(gs_op op, const EngineJob *job, uint64 rows);
 extern void stat_count_left(int op, EngineFailure why);
+
+/* Counts an index that was built from rows sorted by an engine. */
+extern void stat_count_index(EngineKind kind, uint64 rows);
 
 /* Counts the comparisons of a sort with coarse keys, and whether the keys were wrong. */
 extern void stat_count_coarse(EngineKind kind, uint64 compared, bool refused);

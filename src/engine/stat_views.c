@@ -29,7 +29,8 @@ static void
 put_stat(ReturnSetInfo *result, int op, EngineKind kind, EngineFailure why, uint64 jobs, pg_atomic_uint64 *done)
 {
 	static const char *const names[] = {
-		"order", "topk", "select", "partition", "runs", "scan", "reduce", "values", "columns"
+		"order", "topk", "select", "partition", "runs", "scan", "reduce", "values", "columns",
+		"index"
 	};
 	Datum		values[STAT_COLUMNS] = {0};
 	bool		nulls[STAT_COLUMNS] = {false};

@@ -149,6 +149,12 @@ extern void sortkey_let_lead(SortKey *key);
 #define LEADING_BYTES 64
 #define LEADING_MOST 1024
 
+/*
+ * Makes key one that encodes the primary weights of strings as another does, whose state it shares; false if that one
+ * has them in no form for merges.  A string that it never encoded may get a wrong key, but always the same.
+ */
+extern bool sortkey_open_weights(SortKey *key, const SortKey *sorted);
+
 /* Returns the memory that a key without an exact encoding uses. */
 extern Size sortkey_bytes(const SortKey *key);
 

@@ -302,6 +302,38 @@ encode_primary_short(SortKey *key, Datum value, KeyColumn *column, uint32 row)
 	return goes_on && state->whole ? encode_primary_short(key, value, column, row) : result;
 }
 
+/* Encodes as encode_primary_short does, but for strings without such a key, whose key is empty. */
+static KeyResult
+encode_weights(SortKey *key, Datum value, KeyColumn *column, uint32 row)
+{
+	CoarseState *state = key->state;
+	int			most = state->primary_bytes;
+	StringView	view;
+	uint8	   *to;
+	KeyResult	result;
+
+	(void) open_start(state, value, most / 4 * 5, &view);
+	result = bytes_room(column, row, Min(view.len, (Size) most), &to);
+	if (likely(result == KEY_OK))
+	{
+		int			len = primary_short_key(state->primary, view.bytes, view.len, to, most);
+
+		((uint32 *) column->values)[row + 1] = (uint32) (to - column->heap) + Max(len, 0);
+	}
+	close_string(value, &view);
+	return result;
+}
+
+bool
+sortkey_open_weights(SortKey *key, const SortKey *sorted)
+{
+	if (sorted->encode != encode_primary_short)
+		return false;
+	*key = *sorted;
+	key->encode = encode_weights;
+	return true;
+}
+
 /* The first parts of a value. */
 static KeyResult
 encode_parts(SortKey *key, Datum value, KeyColumn *column, uint32 row)

@@ -34,9 +34,22 @@ keyprefix_encode(KeyPrefix *prefix)
 		sortkey_open(&prefix->keys[i], columns->sortops[i], columns->collations[i], columns->nulls_first[i], true);
 		prefix->fixed = prefix->fixed && prefix->keys[i].width > 0;
 	}
+	prefix->nwritten = prefix->nexact;
 	prefix->single = columns->nkeys == 1 && prefix->nexact == 1 && prefix->fixed &&
 		prefix->keys[0].width <= sizeof(uint64);
 	prefix->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort key prefix", ALLOCSET_SMALL_SIZES);
+}
+
+bool
+keyprefix_add_weights(KeyPrefix *prefix, const SortKey *keys)
+{
+	int			key = prefix->nexact;
+
+	if (key == prefix->columns.nkeys || !sortkey_open_weights(&prefix->keys[key], &keys[key]))
+		return false;
+	prefix->nwritten = key + 1;
+	prefix->fixed = false;
+	return true;
 }
 
 void
@@ -77,7 +90,7 @@ write_prefix(KeyPrefix *prefix, char *to)
 	MemoryContext old = MemoryContextSwitchTo(prefix->scratch);
 	Size		at = 0;
 
-	for (int i = 0; i < prefix->nexact && at <= KEY_BYTES; i++)
+	for (int i = 0; i < prefix->nwritten && at <= KEY_BYTES; i++)
 	{
 		bool		isnull;
 		Datum		value = keyprefix_value(prefix, i, &isnull);

@@ -21,6 +21,7 @@ typedef struct KeyPrefix
 	SortColumns columns;
 	SortKey    *keys;			/* the first nexact */
 	int			nexact;			/* leading keys whose form is exact */
+	int			nwritten;		/* keys in words: those, and one by its primary weights */
 	bool		fixed;			/* these are of fixed width */
 	bool		single;			/* one key of no more than a word is all */
 	MemoryContext scratch;		/* for encoding one row */
@@ -36,6 +37,12 @@ extern void keyprefix_open(KeyPrefix *prefix, const SortColumns *columns, TupleD
 
 /* Opens the leading keys that have an exact form; memory comes from the current context. */
 extern void keyprefix_encode(KeyPrefix *prefix);
+
+/*
+ * Adds the primary weights of the key behind the exact ones, if that is how the keys of a sort have been encoded, which
+ * has to live on.  The words may then be wrong.  False: it is not.
+ */
+extern bool keyprefix_add_weights(KeyPrefix *prefix, const SortKey *keys);
 
 /* Ends it; its arrays stay the context's. */
 extern void keyprefix_close(KeyPrefix *prefix);

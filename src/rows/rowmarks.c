@@ -64,7 +64,7 @@ mark_of(const SortKey *keys, const KeyWriter *writer, int nkeys)
 		if (bytes != NULL)
 			hash = hash_combine(hash, keys[i].width > 0 ? hash_fixed(keys[i].spec.type, bytes, len) :
 								hash_bytes(bytes, len));
-		if (keys[i].leading > 0 && len >= keys[i].leading)
+		if (keys[i].leading > 0 ? len >= keys[i].leading : keys[i].coarse)
 			return hash | 1;
 	}
 	return 0;
