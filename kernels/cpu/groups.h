@@ -5,6 +5,9 @@
  * NULL those that count for it.  A stream's records, a packed key and values, go to parts by the key.  A part's keys
  * become slots: a tally holds what aggregates have of each slot, and the values of a slot are put side by side for
  * aggregates that need them all.
+ *
+ * A wide key goes to parts by its hash, which takes the key's place.  Its words stand behind the hash in each record,
+ * and keys of one hash become slots by comparing them.
  */
 #ifndef GS_CPU_GROUPS_H
 #define GS_CPU_GROUPS_H
@@ -17,7 +20,7 @@
 #define GS_NO_VALUE		 UINT32_MAX
 #define GS_MOST_STREAMS	 (GS_STEPS_MAX_AGGREGATES + 1)
 #define GS_MOST_VALUES	 (GS_STEPS_MAX_AGGREGATES + GS_STEPS_MAX_KEYS)
-#define GS_RECORD_WORDS	 (1 + 2 * GS_MOST_VALUES)
+#define GS_RECORD_WORDS	 (1 + GS_WIDE_WORDS + 2 * GS_MOST_VALUES)
 #define GS_MOST_ROOM	 GS_STEP_ROWS /* for records in one piece */
 
 /* Values of an expression in a stream's records. */
@@ -54,7 +57,8 @@ typedef struct gs_stream
 	uint64_t columns; /* which are not NULL */
 	bool whole;		  /* the only value is needed all at once */
 	uint32_t first;	  /* of its values */
-	uint32_t words;	  /* of a record; its key is the first, which few groups' records have not */
+	/* of a record; its key is the first, which few groups' records have not; behind a wide key's hash are its words */
+	uint32_t words;
 	bool packed;	  /* the only word has the lower bits of the key above the code of the only value, of: */
 	uint32_t value_bits;
 	/* of few groups, if the values are needed all at once: a bit for each value that was there, or counted cells */
@@ -184,6 +188,8 @@ typedef struct gs_group_worker
 	char *slab; /* what is left of the last one */
 	size_t slab_left, slab_bytes;
 	gs_group_list list;
+	uint64_t *wide; /* words of a block's wide keys */
+	gs_block wide_memory;
 	/* of few groups */
 	gs_tally few;
 	uint64_t *bitmaps[GS_MOST_STREAMS];
@@ -192,7 +198,7 @@ typedef struct gs_group_worker
 	gs_block kept; /* gs_kept_rows */
 	uint32_t nkept;
 	/* a part's */
-	gs_block tally, slots, table, keys, values, sorted, answers, scratch;
+	gs_block tally, slots, table, keys, wide_keys, values, sorted, answers, scratch;
 } gs_group_worker;
 
 typedef struct gs_cpu_groups
@@ -212,7 +218,7 @@ typedef struct gs_cpu_groups
 	gs_expression_plan hidden[GS_STEPS_MAX_KEYS]; /* keys that may be zeros of both signs */
 	gs_instruction hidden_code[GS_STEPS_MAX_KEYS];
 	uint32_t hidden_answer[GS_STEPS_MAX_KEYS];
-	/* the key is multiplied within its bits, so that parts and places in tables are even: see gs_key_mix */
+	/* the key is multiplied within its bits, so that parts and places in tables are even; a wide one's hash is masked */
 	uint64_t factor, inverse, mask;
 	uint32_t part_bits, slot_bits; /* of the key: the leading ones, and the others */
 	uint64_t kept;				   /* groups in all workers' lists */
@@ -292,6 +298,11 @@ gs_status gs_window_add(gs_group_job *j);
 /* groups_keys.c: packs the keys of the n rows of a mask.  Returns false if a value is outside of its range. */
 bool gs_pack_keys(const gs_packed_keys *keys, const gs_group_loops *loops, gs_steps_plan *plan, gs_rows_block *b,
 				  const uint64_t *mask, uint32_t n, uint64_t *packed);
+/* Packs wide keys: their first words, GS_STEP_ROWS behind these the next ones. */
+bool gs_pack_wide_keys(const gs_packed_keys *keys, const gs_group_loops *loops, gs_steps_plan *plan, gs_rows_block *b,
+					   const uint64_t *mask, uint32_t n, uint64_t *words);
+/* Makes hashes of wide keys. */
+void gs_hash_words(const uint64_t *words, uint32_t nwords, uint32_t n, uint64_t *hashes);
 /* For each NULL among the rows of a mask: part[its place] = code. */
 void gs_put_nulls(const gs_rows_block *b, const gs_held *column, const uint64_t *mask, uint64_t *part, uint64_t code);
 /* Returns true if columns that were said to have no NULLs have none among some rows. */
@@ -335,8 +346,8 @@ gs_status gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engi
 /* Counts groups that a list has got.  GS_TOO_BIG: there are too many. */
 gs_status gs_groups_keep(gs_cpu_groups *g, const gs_group_list *list, uint64_t more);
 
-/* Makes the group of a slot. */
-void gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, uint64_t mixed,
+/* Makes the group of a slot.  key: multiplied, or the words of a wide one. */
+void gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, const uint64_t *key,
 				   uint32_t slot, gs_reduced *group);
 
 /* groups_few.c: decides whether there are few groups, and plans how they are answered. */

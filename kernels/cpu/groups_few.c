@@ -185,9 +185,11 @@ gs_few_end(gs_cpu_groups *g, gs_group_list *list)
 	gs_cells_end(g);
 	for (uint32_t slot = 0; slot < tally->slots; slot++)
 	{
+		const uint64_t key = slot;
+
 		if (tally->counts[0][slot] == 0 && g->head.keys.n > 0)
 			continue;
-		gs_make_group(g, tally, g->few_answers, slot, slot, group);
+		gs_make_group(g, tally, g->few_answers, &key, slot, group);
 		GS_TRY(gs_group_list_add(list, group));
 	}
 	return GS_OK;

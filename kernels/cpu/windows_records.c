@@ -82,7 +82,7 @@ gs_window_plan(gs_cpu_windows *w, gs_engine *engine)
 	uint32_t words;
 
 	GS_TRY(gs_packed_orders_make(&w->records.orders, w->head.steps, w->head.ranges, orders + w->step->npartition,
-								 w->step->norders));
+								 w->step->norders, GS_GROUPS_KEY_BITS));
 	words = plan_words(w);
 	GS_TRY(gs_groups_make(engine, &w->head, &w->scatter));
 	s = w->scatter;

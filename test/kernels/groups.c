@@ -64,19 +64,23 @@ by_engine(const table *t, const gs_steps *steps, const gs_range *ranges, const g
 	return status;
 }
 
-/* True if a status is right: of keys that do not fit 64 bits, or sums and results that leave their ranges. */
+/*
+ * True if a status is right: of a key of more than 128 bits, on a GPU also of keys of more than 64 together, or of sums
+ * and results that leave their ranges.
+ */
 static bool
 status_right(const gs_steps *steps, const gs_range *ranges, expected_groups *e, bool fits, gs_status status)
 {
-	uint32_t bits = 0;
+	uint32_t bits = 0, most = 0;
 
 	for (uint32_t k = 0; k < gs_steps_group(steps)->nkeys; k++)
 	{
-		uint32_t c = gs_group_key(steps, k);
+		uint32_t c = gs_group_key(steps, k), some = range_bits(&ranges[c], (gs_type) steps->types[c]);
 
-		bits += range_bits(&ranges[c], (gs_type) steps->types[c]);
+		bits += some;
+		most = some > most ? some : most;
 	}
-	if (bits > GS_GROUPS_KEY_BITS)
+	if (most > 128 || (on_gpu && bits > GS_GROUPS_KEY_BITS))
 		return status == GS_TOO_BIG;
 	if (!fits)
 		return status == GS_OVERFLOW;
@@ -261,6 +265,57 @@ random_lists(uint64_t groups)
 	drop_table(&t);
 }
 
+/* Spreads the values of a key over its type's range, as many different ones as there were. */
+static void
+spread_key(table *t, uint32_t c)
+{
+	size_t width = gs_type_width(t->types[c]);
+
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+		{
+			uint8_t *at = t->plain[s].values[c] + r * width;
+			uint64_t halves[2] = {0, 0};
+
+			memcpy(halves, at, width);
+			halves[1] = halves[0] * 0xbf58476d1ce4e5b9u;
+			halves[0] *= 0x94d049bb133111ebu;
+			memcpy(at, halves, width);
+		}
+}
+
+/* Random lists with keys that do not fit 64 bits together, whose hashes have some bits. */
+static void
+wide_lists(uint64_t groups, uint64_t hash_mask)
+{
+	static const gs_type wide[] = {GS_U128, GS_I64, GS_U64, GS_F64};
+	static table t;
+	gs_cpu_tuning normal = ((const gs_cpu_engine *) engine)->tuning, tuning = normal;
+	uint32_t nkeys = 1 + (uint32_t) (rnd() % 3);
+	gs_type types[4];
+	char what[96];
+
+	for (uint32_t c = 0; c < 4; c++)
+		types[c] = c < 3 ? wide[c == 0 && nkeys == 1 ? 0 : rnd() % 4] : (gs_type) (rnd() % GS_BYTES);
+	snprintf(what, sizeof(what), "%u wide keys, %llu groups, hashes of %llx", nkeys, (unsigned long long) groups,
+			 (unsigned long long) hash_mask);
+	make_table(&t, 4, types);
+	for (uint32_t c = 0; c < nkeys; c++)
+	{
+		make_key(&t, c, c == 0 ? groups : 1 + rnd() % 5);
+		spread_key(&t, c);
+	}
+	put_table(&t);
+	tuning.hash_mask = hash_mask;
+	if (!on_gpu)
+		gs_cpu_tune(engine, &tuning);
+	for (int turn = 0; turn < 6; turn++)
+		random_list(&t, nkeys, what);
+	if (!on_gpu)
+		gs_cpu_tune(engine, &normal);
+	drop_table(&t);
+}
+
 /* Adds a group step of every aggregate of a column. */
 static void
 nine_aggregates(steps_list *l, uint32_t column, gs_type type)
@@ -399,6 +454,11 @@ test_groups(void)
 		for (int turn = 0; turn < (small_only ? 14 : 70); turn++)
 			if (!skipped())
 				random_lists(numbers[turn % 7]);
+		/* each key is compared with all others of its hash */
+		for (int turn = 0; turn < (small_only ? 6 : 24); turn++)
+			if (!skipped())
+				wide_lists(turn % 2 ? numbers[turn % 6] : numbers[turn / 2 % 4],
+						   turn % 2 ? UINT64_MAX : turn % 4 ? 0 : 0x8000000000000003u);
 		ends_of_64_bits(GS_U64);
 		ends_of_64_bits(GS_I64);
 		if (!on_gpu)
