@@ -12,12 +12,12 @@
 #define LEAST_ROOM		32 /* for records in one piece */
 #define FACTOR			0x9e3779b97f4a7c15u /* 2^64 divided by the golden ratio: multiples of it are even */
 
-/* Returns the inverse of an odd number modulo 2^64, each turn with twice as many right bits. */
-static uint64_t
-inverse_of(uint64_t x)
+uint64_t
+gs_inverse_of(uint64_t x)
 {
 	uint64_t y = x;
 
+	/* each turn has twice as many right bits */
 	for (int i = 0; i < 6; i++)
 		y *= 2 - x * y;
 	return y;
@@ -49,7 +49,7 @@ gs_groups_choose_factor(gs_cpu_groups *g)
 	}
 	g->mask = gs_mask(bits);
 	g->factor = bits == 0 ? 1 : FACTOR >> (64 - bits) | 1;
-	g->inverse = inverse_of(g->factor);
+	g->inverse = gs_inverse_of(g->factor);
 }
 
 /* Chooses the number of parts. */
@@ -99,7 +99,7 @@ static void
 release_worker(gs_group_worker *w)
 {
 	gs_block *blocks[] = {&w->few_memory, &w->kept,	  &w->memory, &w->cursors_memory, &w->tally,   &w->slots,
-						  &w->wide_memory, &w->table,	  &w->keys, &w->wide_keys, &w->values, &w->sorted,
+						  &w->wide_memory, &w->last_memory, &w->table,	  &w->keys, &w->wide_keys, &w->values, &w->sorted,
 						  &w->answers,	  &w->scratch};
 
 	if (!w->begun)
@@ -171,8 +171,10 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	choose_parts(g);
 	gs_few_plan(g);
 	if (!g->few)
+	{
 		gs_records_plan(g);
-	gs_groups_choose_room(g);
+		gs_groups_choose_room(g);
+	}
 	*groups = &g->head;
 	return GS_OK;
 }

@@ -67,6 +67,10 @@ typedef struct gs_stream
 	gs_cells cells;
 	uint32_t table;				 /* of counts, among those of all such streams */
 	uint32_t first_part, nparts; /* whose values are needed */
+	/* or a record for each value, slot and code, which goes to parts by its leading bits; multiplied, if they are sparse */
+	bool pairs;
+	uint32_t pair_bits, pair_shift; /* of a record; below the part's */
+	uint64_t factor, inverse;
 	uint32_t room;	  /* for records of a part in one piece */
 } gs_stream;
 
@@ -182,7 +186,8 @@ typedef struct gs_group_worker
 	gs_block memory; /* of the plan */
 	gs_cursor *cursors; /* of each stream and part, or of each gs_cell_part */
 	gs_records **last;	/* likewise; all but this one are full */
-	gs_block cursors_memory;
+	uint32_t ncursors; /* of few groups */
+	gs_block cursors_memory, last_memory;
 	gs_block slabs; /* an array of gs_block, of which records are cut */
 	uint32_t nslabs;
 	char *slab; /* what is left of the last one */
@@ -230,7 +235,8 @@ typedef struct gs_cpu_groups
 	gs_block few_memory, parts_memory, places_memory;
 	gs_reduced *few_answers; /* for each slot, of aggregates that need all values */
 	gs_cell_part *parts;
-	uint32_t nparts;
+	uint32_t nparts, npairs; /* the first ones are those of pairs, which are nothing but a number */
+	uint32_t pairs_log;		 /* of each stream with pairs */
 	uint16_t *places; /* for each table and cell, 1 + the part among the stream's; 0: its values are not needed */
 	const struct gs_window_records *records; /* of a window: what the only stream has; else NULL */
 	gs_group_worker workers[];
@@ -359,6 +365,17 @@ uint32_t gs_few_units(gs_cpu_groups *g);
 gs_status gs_few_part(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t unit);
 gs_status gs_few_end(gs_cpu_groups *g, gs_group_list *list);
 
+/* Makes room for where a worker's records of all parts go. */
+gs_status gs_few_cursors(const gs_cpu_groups *g, gs_group_worker *w);
+
+/* groups_pairs.c: returns true if a stream whose different values are counted may have pairs. */
+bool gs_pairs_fit(const gs_cpu_groups *g, const gs_stream_value *v, uint32_t bits);
+void gs_pairs_plan(gs_cpu_groups *g, gs_stream *s);
+/* Adds the records of codes. */
+gs_status gs_pairs_add(gs_group_job *j, uint32_t stream, const uint64_t *codes, uint32_t n, gs_ahead ahead);
+/* Counts the different pairs of a part. */
+gs_status gs_pairs_part(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t part);
+
 /* groups_cells.c: plans the cells of a stream. */
 void gs_cells_plan(gs_cpu_groups *g, gs_stream *s);
 /* Counts cells; puts down codes of cells that are needed. */
@@ -393,6 +410,8 @@ gs_status gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *
 					   gs_block *memory);
 /* Makes a question with its plan of the list, and no more. */
 gs_status gs_groups_make(gs_engine *engine, const gs_groups *head, gs_cpu_groups **groups);
+/* Returns the inverse of an odd number modulo 2^64. */
+uint64_t gs_inverse_of(uint64_t x);
 /* Chooses what keys are multiplied by. */
 void gs_groups_choose_factor(gs_cpu_groups *g);
 /* Chooses the room for records in one piece. */
@@ -418,6 +437,13 @@ gs_take(char *memory, size_t *used, size_t bytes)
 
 	*used += (bytes + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 	return memory != NULL ? memory + at : NULL;
+}
+
+/* Returns true if the values of a stream of few groups have cells. */
+static inline bool
+gs_has_cells(const gs_stream *s)
+{
+	return s->whole && !s->bits && !s->pairs;
 }
 
 /* Returns true if a stream's codes have more than 64 bits. */

@@ -71,7 +71,7 @@ gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t sh
 			   gs_ahead ahead)
 {
 	const gs_stream *s = &j->g->streams[stream];
-	size_t begin = (size_t) stream << j->g->part_bits;
+	size_t begin = j->g->few ? s->first_part : (size_t) stream << j->g->part_bits;
 	gs_cursor *cursors = j->w->cursors + begin;
 
 	GS_EACH_AHEAD(n, ahead, {
@@ -161,10 +161,12 @@ place_codes(gs_group_job *j, uint32_t stream, const gs_stream_value *v, const vo
 	const gs_stream *s = &j->g->streams[stream];
 	uint64_t codes[2 * GS_STEP_ROWS], *bitmap = j->w->bitmaps[stream];
 
-	if (j->g->few && !s->bits)
+	if (j->g->few && gs_has_cells(s))
 		return add_cells(j, stream, v, values, n, ahead);
 	if (!codes_of(j, v, values, n, codes))
 		return GS_INVALID;
+	if (s->pairs)
+		return gs_pairs_add(j, stream, codes, n, ahead);
 	if (s->bits)
 	{
 		GS_EACH_AHEAD(n, ahead, {

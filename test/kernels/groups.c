@@ -316,6 +316,59 @@ wide_lists(uint64_t groups, uint64_t hash_mask)
 	drop_table(&t);
 }
 
+/*
+ * Different values of few groups, too many for bitmaps of all: dense and sparse ones, those of terms, and beside
+ * aggregates whose values come in a second pass.
+ */
+static void
+distinct_lists(bool sparse)
+{
+	static const gs_type types[] = {GS_I32, GS_I64, GS_F64, GS_I16};
+	static table t;
+	static steps_list l;
+	gs_span spans[SEGMENTS];
+	uint64_t rows = 0;
+
+	while (rows < 30000)
+	{
+		if (rows > 0)
+			drop_table(&t);
+		make_table(&t, 4, types);
+		rows = 0;
+		for (uint32_t s = 0; s < SEGMENTS; s++)
+		{
+			spans[s] = (gs_span){s, 0, t.plain[s].rows};
+			rows += t.plain[s].rows;
+		}
+	}
+	make_key(&t, 0, 1 + rnd() % 300);
+	make_key(&t, 1, sparse ? 1000 : 3000000);
+	if (sparse)
+		spread_key(&t, 1);
+	put_table(&t);
+	for (uint32_t nkeys = 0; nkeys < 2; nkeys++)
+		for (int more = 0; more < 2; more++)
+		{
+			gs_term term;
+
+			list_begin(&l, types, 4);
+			list_group(&l, 2 + 3 * (uint32_t) more);
+			list_column(&l, GS_COUNT, 1, GS_NUMBER_I64);
+			list_refine(&l, GS_DISTINCT, 0, NULL, 0);
+			term = some_term(&l, &t, 3, GS_TEST_GE);
+			list_column(&l, GS_COUNT, 1, GS_NUMBER_I64);
+			list_refine(&l, GS_DISTINCT, 0, &term, 1);
+			for (int i = 0; i < 3 * more; i++)
+			{
+				list_column(&l, GS_COUNT, 2, GS_NUMBER_F64);
+				list_refine(&l, i == 0 ? GS_RANK_DISC : i == 1 ? (uint32_t) GS_SUM : GS_MODE, i == 0 ? 0.5 : 0, NULL, 0);
+			}
+			list_keys(&l, (uint32_t[]){0}, nkeys);
+			one_list(&t, &l, spans, SEGMENTS, sparse ? "sparse different values" : "different values");
+		}
+	drop_table(&t);
+}
+
 /* Adds a group step of every aggregate of a column. */
 static void
 nine_aggregates(steps_list *l, uint32_t column, gs_type type)
@@ -459,6 +512,9 @@ test_groups(void)
 			if (!skipped())
 				wide_lists(turn % 2 ? numbers[turn % 6] : numbers[turn / 2 % 4],
 						   turn % 2 ? UINT64_MAX : turn % 4 ? 0 : 0x8000000000000003u);
+		for (int turn = 0; turn < (small_only ? 0 : 6); turn++)
+			if (!skipped())
+				distinct_lists(turn % 2);
 		ends_of_64_bits(GS_U64);
 		ends_of_64_bits(GS_I64);
 		if (!on_gpu)
