@@ -429,18 +429,14 @@ static void
 distinct_of_50(void)
 {
 	const wanted one[] = {{GS_DISTINCT, CUSTOMER, 0}};
-	uint8_t *seen = calloc(customers, SHOPS);
+	uint8_t(*seen)[SHOPS] = calloc(customers, SHOPS);
 	uint64_t n[SHOPS] = {0};
 	bool good = true;
 
 	for (uint64_t i = 0; i < rows; i++)
-	{
-		int32_t shop = ((int32_t *) columns[SHOP])[i];
-		uint8_t *at = &seen[(uint64_t) ((int32_t *) columns[CUSTOMER])[i] * SHOPS + shop];
-
-		n[shop] += !*at;
-		*at = 1;
-	}
+		seen[((int32_t *) columns[CUSTOMER])[i]][((int32_t *) columns[SHOP])[i]] = 1;
+	for (uint64_t i = 0; i < customers * SHOPS; i++)
+		n[i % SHOPS] += seen[i / SHOPS][i % SHOPS];
 	free(seen);
 	list_begin(&list, types, COLUMNS);
 	group(SHOP, 1, one);

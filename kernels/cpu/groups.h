@@ -67,7 +67,7 @@ typedef struct gs_stream
 	gs_cells cells;
 	uint32_t table;				 /* of counts, among those of all such streams */
 	uint32_t first_part, nparts; /* whose values are needed */
-	/* or a record for each value, slot and code, which goes to parts by its leading bits; multiplied, if they are sparse */
+	/* or a record for each value, slot and code, which goes to parts by its leading bits; sparse ones are multiplied */
 	bool pairs;
 	uint32_t pair_bits, pair_shift; /* of a record; below the part's */
 	uint64_t factor, inverse;
@@ -223,7 +223,7 @@ typedef struct gs_cpu_groups
 	gs_expression_plan hidden[GS_STEPS_MAX_KEYS]; /* keys that may be zeros of both signs */
 	gs_instruction hidden_code[GS_STEPS_MAX_KEYS];
 	uint32_t hidden_answer[GS_STEPS_MAX_KEYS];
-	/* the key is multiplied within its bits, so that parts and places in tables are even; a wide one's hash is masked */
+	/* the key is multiplied within its bits, so that parts and places in tables are even; hashes have a mask */
 	uint64_t factor, inverse, mask;
 	uint32_t part_bits, slot_bits; /* of the key: the leading ones, and the others */
 	uint64_t kept;				   /* groups in all workers' lists */

@@ -324,6 +324,7 @@ static void
 distinct_lists(bool sparse)
 {
 	static const gs_type types[] = {GS_I32, GS_I64, GS_F64, GS_I16};
+	static const uint32_t beside[] = {GS_RANK_DISC, GS_SUM, GS_MODE};
 	static table t;
 	static steps_list l;
 	gs_span spans[SEGMENTS];
@@ -361,7 +362,7 @@ distinct_lists(bool sparse)
 			for (int i = 0; i < 3 * more; i++)
 			{
 				list_column(&l, GS_COUNT, 2, GS_NUMBER_F64);
-				list_refine(&l, i == 0 ? GS_RANK_DISC : i == 1 ? (uint32_t) GS_SUM : GS_MODE, i == 0 ? 0.5 : 0, NULL, 0);
+				list_refine(&l, beside[i], i == 0 ? 0.5 : 0, NULL, 0);
 			}
 			list_keys(&l, (uint32_t[]){0}, nkeys);
 			one_list(&t, &l, spans, SEGMENTS, sparse ? "sparse different values" : "different values");
