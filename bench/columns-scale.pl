@@ -8,7 +8,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use List::Util qw(max min);
-use POSIX qw(sysconf _SC_CLK_TCK);
+use Processor;
 use Session;
 
 my ($bindir, $database) = @ARGV;
@@ -24,31 +24,6 @@ my @queries = (
 	[ 'median per shop', 'SELECT shop, percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) FROM %s GROUP BY shop' ],
 	[ 'customers, top 10', 'SELECT customer, sum(price) FROM %s GROUP BY customer ORDER BY 2 DESC, 1 LIMIT 10' ],
 	[ 'page, 1 M rows down', 'SELECT customer, amount FROM %s ORDER BY amount LIMIT 20 OFFSET 1000000' ]);
-
-# The service's process.
-sub service
-{
-	my $data = $session->query('SHOW data_directory');
-
-	foreach my $dir (glob '/proc/[0-9]*')
-	{
-		open my $file, '<', "$dir/cmdline" or next;
-		my $line = readline $file // '';
-
-		return $dir if $line =~ /gpusortd/ && (readlink("$dir/cwd") // '') eq $data;
-	}
-	die "there is no service\n";
-}
-
-# Its processor time, in milliseconds.
-sub processor
-{
-	my ($dir) = @_;
-	open my $file, '<', "$dir/stat" or die "$dir/stat: $!\n";
-	my @fields = split / /, (readline($file) =~ s/^.*\) //sr);
-
-	return ($fields[11] + $fields[12]) * 1000 / sysconf(_SC_CLK_TCK);
-}
 
 # A table, held.
 sub make
@@ -73,12 +48,12 @@ sub measured
 {
 	my ($query) = @_;
 	my $plan = $session->query("EXPLAIN (ANALYZE, TIMING OFF) $query");
-	my $service = service();
+	my $service = Processor::service($session);
 
 	die "not from columns: $query\n$plan\n" if $plan !~ /GpuColumns/ || $plan =~ /not used/;
-	my $before = processor($service);
+	my $before = Processor::milliseconds($service);
 	my @ms = map { $session->milliseconds($query) } 1 .. $runs;
-	return (min(@ms), (processor($service) - $before) / $runs);
+	return (min(@ms), (Processor::milliseconds($service) - $before) / $runs);
 }
 
 printf "# answers from resident columns by rows, %s, %d cores, %s, %s, load %s\n", $ENV{COMMIT} // '',
