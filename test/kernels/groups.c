@@ -448,6 +448,7 @@ too_many(gs_type type)
 	gs_span span = {0, 0, rows};
 	gs_reduced *out;
 	uint64_t n = 0;
+	gs_status status;
 	char *values;
 
 	t.values[0][0] = make_array(rows * width, 0);
@@ -455,15 +456,17 @@ too_many(gs_type type)
 	for (uint64_t r = 0; r < rows; r++)
 		for (size_t i = 0; i < width; i += 8)
 			memcpy(values + r * width + i, &r, width < 8 ? width : 8);
-	t.held[0].values = t.values[0][0].data;
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		t.held[s].values = values;
 	list_begin(&l, &type, 1);
 	list_group(&l, 0);
 	list_keys(&l, (uint32_t[]){0}, 1);
 	check(by_engine(&t, &l.head, &range, &span, 1, 1, &out, &n) == GS_TOO_BIG, "%u groups are too many", rows);
 	free(out);
 	list_top(&l, 3, &order, 1);
-	check(by_engine(&t, &l.head, &range, &span, 1, 1, &out, &n) == GS_OK && n == 3 && out[2].value[0] == rows - 3,
-		  "the first of them are not");
+	status = by_engine(&t, &l.head, &range, &span, 1, 1, &out, &n);
+	check(status == GS_OK && n == 3 && out[2].value[0] == rows - 3, "the first of %s are not: %s, %llu", type_name(type),
+		  gs_status_text(status), (unsigned long long) n);
 	free(out);
 	drop(&t.values[0][0]);
 }
