@@ -17,12 +17,14 @@ start_server processor --locale=C.UTF-8 --encoding=UTF8 <<-CONF
 	shared_preload_libraries = 'gpusort'
 CONF
 rows_of lineitem >"$work/lineitem.csv"
-"$bindir/psql" -Xq -v ON_ERROR_STOP=1 -d postgres -c 'CREATE EXTENSION gpusort' -f "$root/bench/everyday/tables.sql" >&2
-"$bindir/psql" -Xq -v ON_ERROR_STOP=1 -d postgres -c 'COPY lineitem FROM STDIN (FORMAT csv, HEADER)' <"$work/lineitem.csv"
+sql() { "$bindir/psql" -Xq -v ON_ERROR_STOP=1 -d postgres "$@"; }
+sql -c 'CREATE EXTENSION gpusort' -f "$root/bench/everyday/tables.sql" >&2
+sql -c 'COPY lineitem FROM STDIN (FORMAT csv, HEADER)' <"$work/lineitem.csv"
 {
 	as_server perl "$work/tree/bench/columns-processor.pl" "$bindir" postgres
 	if [ -n "${DUCKDB:-}" ]; then
-		ROWS=1 THREADS=2 LINEITEM=$work/lineitem.csv python3 "$root/bench/columns-peers.py" | grep -E '^#|parts|suppliers|quantity'
+		ROWS=1 THREADS=2 LINEITEM=$work/lineitem.csv python3 "$root/bench/columns-peers.py" |
+			grep -E '^#|parts|suppliers|quantity'
 	fi
 } | keep "columns-processor-${LABEL:-cpu$(nproc)}.txt"
 stop_server processor

@@ -465,8 +465,8 @@ too_many(gs_type type)
 	free(out);
 	list_top(&l, 3, &order, 1);
 	status = by_engine(&t, &l.head, &range, &span, 1, 1, &out, &n);
-	check(status == GS_OK && n == 3 && out[2].value[0] == rows - 3, "the first of %s are not: %s, %llu", type_name(type),
-		  gs_status_text(status), (unsigned long long) n);
+	check(status == GS_OK && n == 3 && out[2].value[0] == rows - 3, "the first of %s are not: %s, %llu",
+		  type_name(type), gs_status_text(status), (unsigned long long) n);
 	free(out);
 	drop(&t.values[0][0]);
 }
