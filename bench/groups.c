@@ -426,6 +426,27 @@ distinct(void)
 }
 
 static void
+distinct_of_50(void)
+{
+	const wanted one[] = {{GS_DISTINCT, CUSTOMER, 0}};
+	uint8_t(*seen)[SHOPS] = calloc(customers, SHOPS);
+	uint64_t n[SHOPS] = {0};
+	bool good = true;
+
+	for (uint64_t i = 0; i < rows; i++)
+		seen[((int32_t *) columns[CUSTOMER])[i]][((int32_t *) columns[SHOP])[i]] = 1;
+	for (uint64_t i = 0; i < customers * SHOPS; i++)
+		n[i % SHOPS] += seen[i / SHOPS][i % SHOPS];
+	free(seen);
+	list_begin(&list, types, COLUMNS);
+	group(SHOP, 1, one);
+	run("count(DISTINCT int4) of 50 groups");
+	for (uint64_t r = 0; r < nresult; r++)
+		good = good && result[2 * r + 1].count == n[result[2 * r].value[0]];
+	verdict(good && nresult == (rows < SHOPS ? nresult : SHOPS));
+}
+
+static void
 medians(void)
 {
 	const wanted two[] = {{GS_RANK_FLOOR, AMOUNT, 0.5}, {GS_RANK_CEIL, AMOUNT, 0.5}};
@@ -552,6 +573,7 @@ main(int argc, char **argv)
 	printf("%s, %llu rows, %u threads\n", gs_engine_name(engine), (unsigned long long) rows, threads);
 	sums();
 	distinct();
+	distinct_of_50();
 	medians();
 	groups_of_50("groups of 50: count, sum float8");
 	groups_of_many("a group for 4 rows, top 10 by sum int8");

@@ -37,7 +37,8 @@ gs_groups_begin(gs_engine *engine, gs_groups *head, gs_groups **groups)
 	head->ops = ops_for(engine, head->steps);
 	if (head->ops == NULL)
 		return GS_INVALID;
-	GS_TRY(gs_packed_keys_make(&head->keys, head->steps, head->ranges));
+	GS_TRY(gs_packed_keys_make(&head->keys, head->steps, head->ranges,
+							   head->ops->wide ? GS_GROUPS_WIDE_BITS : GS_GROUPS_KEY_BITS));
 	return head->ops->open(engine, head, groups);
 }
 
@@ -106,7 +107,7 @@ key_make(gs_packed_key *key, const gs_range *range, bool nulls_first)
 	const bool real = gs_type_is_float(key->type);
 	const gs_wide low = gs_constant_scalar(&range->low, false).integer;
 	const gs_wide high = gs_constant_scalar(&range->high, false).integer;
-	gs_unsigned_wide span;
+	gs_unsigned_wide span, most;
 
 	if (real && low <= high && (low < 0 || high > (gs_wide) UINT64_MAX))
 		return GS_INVALID;
@@ -115,19 +116,30 @@ key_make(gs_packed_key *key, const gs_range *range, bool nulls_first)
 	key->low = low <= high ? low >> key->drop : 0;
 	span = low <= high ? (gs_unsigned_wide) (high >> key->drop) - (gs_unsigned_wide) key->low : 0;
 	key->nulls = range->nulls;
-	if (span > UINT64_MAX - key->nulls) /* span may have 128 bits, all of them set */
+	most = span + key->nulls;
+	if (most < span)
 		return GS_TOO_BIG;
 	key->span = (uint64_t) span;
+	key->span_above = (uint64_t) (span >> 64);
 	key->bump = key->nulls && nulls_first;
 	key->null_code = key->bump ? 0 : key->span + 1;
-	key->bits = gs_bits(key->span + key->nulls);
+	key->bits = most > UINT64_MAX ? 64 + gs_bits((uint64_t) (most >> 64)) : gs_bits((uint64_t) most);
 	key->zeros = real && low <= high && zero_code(key) >= key->low && zero_code(key) <= high >> key->drop;
 	return GS_OK;
 }
 
+/* Moves the parts of a wide key upwards, so that its last word is full. */
+static void
+widen(gs_packed_keys *keys)
+{
+	keys->words = (keys->bits + 63) / 64;
+	for (uint32_t k = 0; k < keys->n; k++)
+		keys->keys[k].shift += keys->words * 64 - keys->bits;
+}
+
 gs_status
 gs_packed_orders_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, const gs_row_order *orders,
-					  uint32_t n)
+					  uint32_t n, uint32_t most)
 {
 	*keys = (gs_packed_keys){.n = n};
 	for (uint32_t k = n; k-- > 0;)
@@ -140,14 +152,30 @@ gs_packed_orders_make(gs_packed_keys *keys, const gs_steps *steps, const gs_rang
 		GS_TRY(key_make(key, &ranges[key->column], orders[k].nulls_first));
 		key->shift = keys->bits;
 		keys->bits += key->bits;
-		if (keys->bits > GS_GROUPS_KEY_BITS)
+		if (keys->bits > most)
 			return GS_TOO_BIG;
 	}
+	if (keys->bits > GS_GROUPS_KEY_BITS)
+		widen(keys);
 	return GS_OK;
 }
 
+gs_reduced
+gs_wide_key_value(const gs_packed_key *key, const uint64_t *words)
+{
+	const uint32_t at = key->shift % 64;
+	gs_unsigned_wide part = 0;
+
+	words += key->shift / 64;
+	for (uint32_t below = 0, w = 0; below < at + key->bits; below += 64, w++)
+		part |= below < at ? words[w] >> at : (gs_unsigned_wide) words[w] << (below - at);
+	if (key->bits < 128)
+		part &= ((gs_unsigned_wide) 1 << key->bits) - 1;
+	return key->nulls && part == gs_key_null(key) ? gs_reduced_none() : gs_key_part_value(key, part);
+}
+
 gs_status
-gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges)
+gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, uint32_t most)
 {
 	const gs_rows_step *rows = gs_steps_rows(steps);
 	const gs_window_step *w = gs_steps_window(steps);
@@ -155,14 +183,14 @@ gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range 
 	uint32_t n;
 
 	if (rows != NULL)
-		return gs_packed_orders_make(keys, steps, ranges, rows->orders, rows->norders);
+		return gs_packed_orders_make(keys, steps, ranges, rows->orders, rows->norders, most);
 	if (w != NULL)
 		return gs_packed_orders_make(keys, steps, ranges, (const gs_row_order *) gs_steps_at(steps, w->orders),
-									 w->npartition);
+									 w->npartition, most);
 	n = gs_steps_group(steps)->nkeys;
 	for (uint32_t k = 0; k < n; k++)
 		orders[k].column = gs_group_key(steps, k);
-	return gs_packed_orders_make(keys, steps, ranges, orders, n);
+	return gs_packed_orders_make(keys, steps, ranges, orders, n, most);
 }
 
 /* ---------------------------------------------------------------- HAVING and TOP */

@@ -24,27 +24,34 @@ typedef struct gs_packed_key
 	gs_type type;
 	uint32_t bits, shift; /* its place in the packed key */
 	uint32_t drop;		  /* of a float's order as a double, bits that the others determine */
+	uint64_t span_above;  /* the upper half of span */
 	gs_wide low;
 	uint64_t span;		/* the greatest part of a value */
-	uint64_t null_code; /* span + 1; of NULLs that are first, 0 */
+	uint64_t null_code; /* the lower half of span + 1; of NULLs that are first, 0 */
 	uint64_t bump;
 	bool descending;
 	bool nulls;			/* there may be some */
 	bool zeros;			/* a double that may be zero, of which gs_reduced tells the sign */
 } gs_packed_key;
 
-/* The packed key of a list, whose order is that of the keys, the first one being most significant. */
+/*
+ * The packed key of a list, whose order is that of the keys, the first one being most significant.  One of more than
+ * GS_GROUPS_KEY_BITS is wide: words, the least significant one first, of which the last is full.
+ */
 typedef struct gs_packed_keys
 {
 	uint32_t n, bits;
+	uint32_t words; /* of a wide key; else 0 */
 	gs_packed_key keys[GS_STEPS_MAX_KEYS];
 } gs_packed_keys;
 
-/* Plans the packed key.  GS_TOO_BIG: it has more than GS_GROUPS_KEY_BITS.  GS_INVALID: a range of no such type. */
-gs_status gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges);
+#define GS_WIDE_WORDS (GS_GROUPS_WIDE_BITS / 64) /* at most, of a wide key */
+
+/* Plans the packed key, of at most some bits, else GS_TOO_BIG.  GS_INVALID: a range of no such type. */
+gs_status gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, uint32_t most);
 /* Plans that of some orders. */
 gs_status gs_packed_orders_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges,
-								const gs_row_order *orders, uint32_t n);
+								const gs_row_order *orders, uint32_t n, uint32_t most);
 
 /* Returns the part of a value, of which (code >> drop) - low is known. */
 GS_BOTH uint64_t
@@ -60,16 +67,13 @@ gs_real_of_order(uint64_t order)
 	return gs_bits_real(order >> 63 ? order ^ (uint64_t) 1 << 63 : ~order);
 }
 
-/* Returns a key's value; that of a zero is +0. */
+/* Returns the value of a key's part that is not NULL; that of a zero is +0. */
 GS_BOTH gs_reduced
-gs_packed_key_value(const gs_packed_key *key, uint64_t packed)
+gs_key_part_value(const gs_packed_key *key, gs_unsigned_wide part)
 {
-	const uint64_t part = key->bits == 0 ? 0 : packed >> key->shift & gs_mask(key->bits);
 	gs_scalar v;
 	uint64_t order;
 
-	if (key->nulls && part == key->null_code)
-		return gs_reduced_none();
 	v.integer = (gs_wide) ((gs_unsigned_wide) key->low + part);
 	v.real = 0;
 	if (!gs_type_is_float(key->type))
@@ -80,6 +84,32 @@ gs_packed_key_value(const gs_packed_key *key, uint64_t packed)
 	v.real = gs_real_of_order(order);
 	return gs_reduced_one(GS_MIN, GS_NUMBER_F64, v);
 }
+
+/* Returns a key's value. */
+GS_BOTH gs_reduced
+gs_packed_key_value(const gs_packed_key *key, uint64_t packed)
+{
+	const uint64_t part = key->bits == 0 ? 0 : packed >> key->shift & gs_mask(key->bits);
+
+	return key->nulls && part == key->null_code ? gs_reduced_none() : gs_key_part_value(key, part);
+}
+
+/* Returns the greatest part of a key's value. */
+GS_BOTH gs_unsigned_wide
+gs_key_span(const gs_packed_key *key)
+{
+	return (gs_unsigned_wide) key->span_above << 64 | key->span;
+}
+
+/* Returns the part of NULL. */
+GS_BOTH gs_unsigned_wide
+gs_key_null(const gs_packed_key *key)
+{
+	return key->bump ? 0 : gs_key_span(key) + 1;
+}
+
+/* Returns a key's value, of a wide one's words. */
+gs_reduced gs_wide_key_value(const gs_packed_key *key, const uint64_t *words);
 
 /* Returns true if a group passes every term of HAVING, which may be NULL. */
 GS_BOTH bool
@@ -159,6 +189,7 @@ struct gs_group_ops
 	gs_status (*end)(gs_groups *groups, gs_engine *engine, uint64_t *count);
 	gs_status (*read)(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out);
 	void (*close)(gs_groups *groups, gs_engine *engine);
+	bool wide; /* packed keys may be wide */
 };
 
 /*

@@ -14,7 +14,7 @@ gs_cpu_tuning_default(void)
 	return (gs_cpu_tuning){
 		.vector = GS_AVX512, .lanes = true, .combine_rows = 1 << 18, .cache_rows = 65536,
 		.even_rows = 1 << 19, .bucket_log = 15, .quick_rows = 1 << 24, .quick_bits = GS_MAX_DIGIT,
-		.quick_depth = 2, .slack = 5};
+		.quick_depth = 2, .slack = 5, .hash_mask = UINT64_MAX};
 }
 
 /* Overrides the sort's switches and sizes, for benchmarks and for tests that reach a path with few rows. */

@@ -65,6 +65,7 @@ typedef struct gs_cpu_tuning
 	uint32_t quick_bits;   /* fewer bits than these are not sorted by vectors */
 	uint32_t quick_depth;  /* limit of nested partitions in a vector sort, per bit of the number of rows */
 	uint32_t slack;		   /* leading bits sorted beyond log2 of the rows, before insertion sort */
+	uint64_t hash_mask;	   /* of hashes of groups' wide keys: fewer bits have different keys collide */
 } gs_cpu_tuning;
 
 /* A growing block of host memory. */

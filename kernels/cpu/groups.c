@@ -12,12 +12,12 @@
 #define LEAST_ROOM		32 /* for records in one piece */
 #define FACTOR			0x9e3779b97f4a7c15u /* 2^64 divided by the golden ratio: multiples of it are even */
 
-/* Returns the inverse of an odd number modulo 2^64, each turn with twice as many right bits. */
-static uint64_t
-inverse_of(uint64_t x)
+uint64_t
+gs_inverse_of(uint64_t x)
 {
 	uint64_t y = x;
 
+	/* each turn has twice as many right bits */
 	for (int i = 0; i < 6; i++)
 		y *= 2 - x * y;
 	return y;
@@ -27,7 +27,7 @@ inverse_of(uint64_t x)
 static uint64_t
 slot_bytes(const gs_cpu_groups *g)
 {
-	uint64_t bytes = 16; /* of its key and its place */
+	uint64_t bytes = 16 + 8 * (uint64_t) g->head.keys.words; /* of its key and its place */
 
 	for (uint32_t i = 0; i < g->nstreams; i++)
 		bytes += 4;
@@ -41,16 +41,22 @@ gs_groups_choose_factor(gs_cpu_groups *g)
 {
 	uint32_t bits = g->head.keys.bits;
 
+	if (g->head.keys.words > 0)
+	{
+		g->factor = g->inverse = 1;
+		g->mask = ((const gs_cpu_engine *) g->engine)->tuning.hash_mask;
+		return;
+	}
 	g->mask = gs_mask(bits);
 	g->factor = bits == 0 ? 1 : FACTOR >> (64 - bits) | 1;
-	g->inverse = inverse_of(g->factor);
+	g->inverse = gs_inverse_of(g->factor);
 }
 
 /* Chooses the number of parts. */
 static void
 choose_parts(gs_cpu_groups *g)
 {
-	uint32_t bits = g->head.keys.bits;
+	uint32_t bits = g->head.keys.words > 0 ? 64 : g->head.keys.bits;
 	uint64_t rows = g->head.rows, most = bits < 40 && (uint64_t) 1 << bits < rows ? (uint64_t) 1 << bits : rows;
 	uint64_t parts = most * slot_bytes(g) / PART_BYTES, least = (uint64_t) g->head.workers * PARTS_PER_WORKER;
 
@@ -92,8 +98,9 @@ gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_
 static void
 release_worker(gs_group_worker *w)
 {
-	gs_block *blocks[] = {&w->few_memory, &w->kept,	  &w->memory, &w->cursors_memory, &w->tally,   &w->slots,
-						  &w->table,	  &w->keys, &w->values, &w->sorted,		 &w->answers, &w->scratch};
+	gs_block *blocks[] = {&w->few_memory, &w->kept,	  &w->memory,	 &w->cursors_memory, &w->tally,	  &w->slots,
+						  &w->wide_memory, &w->last_memory, &w->table, &w->keys, &w->wide_keys, &w->values,
+						  &w->sorted, &w->answers, &w->scratch};
 
 	if (!w->begun)
 		return;
@@ -164,8 +171,10 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	choose_parts(g);
 	gs_few_plan(g);
 	if (!g->few)
+	{
 		gs_records_plan(g);
-	gs_groups_choose_room(g);
+		gs_groups_choose_room(g);
+	}
 	*groups = &g->head;
 	return GS_OK;
 }
@@ -174,6 +183,7 @@ gs_status
 gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 {
 	size_t bytes = ((size_t) g->nstreams << g->part_bits) * (sizeof(gs_cursor) + sizeof(gs_records *));
+	size_t wide = (size_t) g->head.keys.words * GS_STEP_ROWS * sizeof(uint64_t);
 
 	if (w->begun)
 		return GS_OK;
@@ -184,6 +194,9 @@ gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 	GS_TRY(gs_make_plan(&w->work, (gs_cpu_engine *) engine, g->head.steps, &w->plan, &w->memory));
 	if (g->few)
 		return gs_few_begin(g, w);
+	if (wide > 0)
+		GS_TRY(gs_block_reserve(&w->work, &w->wide_memory, wide));
+	w->wide = w->wide_memory.data;
 	GS_TRY(gs_block_reserve(&w->work, &w->cursors_memory, bytes));
 	w->cursors = w->cursors_memory.data;
 	memset(w->cursors, 0, bytes);
@@ -288,4 +301,5 @@ const struct gs_group_ops gs_cpu_group_ops = {
 	.end = cpu_end,
 	.read = cpu_read,
 	.close = cpu_close,
+	.wide = true,
 };

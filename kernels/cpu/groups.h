@@ -5,6 +5,9 @@
  * NULL those that count for it.  A stream's records, a packed key and values, go to parts by the key.  A part's keys
  * become slots: a tally holds what aggregates have of each slot, and the values of a slot are put side by side for
  * aggregates that need them all.
+ *
+ * A wide key goes to parts by its hash, which takes the key's place.  Its words stand behind the hash in each record,
+ * and keys of one hash become slots by comparing them.
  */
 #ifndef GS_CPU_GROUPS_H
 #define GS_CPU_GROUPS_H
@@ -17,7 +20,7 @@
 #define GS_NO_VALUE		 UINT32_MAX
 #define GS_MOST_STREAMS	 (GS_STEPS_MAX_AGGREGATES + 1)
 #define GS_MOST_VALUES	 (GS_STEPS_MAX_AGGREGATES + GS_STEPS_MAX_KEYS)
-#define GS_RECORD_WORDS	 (1 + 2 * GS_MOST_VALUES)
+#define GS_RECORD_WORDS	 (1 + GS_WIDE_WORDS + 2 * GS_MOST_VALUES)
 #define GS_MOST_ROOM	 GS_STEP_ROWS /* for records in one piece */
 
 /* Values of an expression in a stream's records. */
@@ -54,7 +57,8 @@ typedef struct gs_stream
 	uint64_t columns; /* which are not NULL */
 	bool whole;		  /* the only value is needed all at once */
 	uint32_t first;	  /* of its values */
-	uint32_t words;	  /* of a record; its key is the first, which few groups' records have not */
+	/* of a record; its key is the first, which few groups' records have not; behind a wide key's hash are its words */
+	uint32_t words;
 	bool packed;	  /* the only word has the lower bits of the key above the code of the only value, of: */
 	uint32_t value_bits;
 	/* of few groups, if the values are needed all at once: a bit for each value that was there, or counted cells */
@@ -63,6 +67,10 @@ typedef struct gs_stream
 	gs_cells cells;
 	uint32_t table;				 /* of counts, among those of all such streams */
 	uint32_t first_part, nparts; /* whose values are needed */
+	/* or a record for each value, slot and code, which goes to parts by its leading bits; sparse ones are multiplied */
+	bool pairs;
+	uint32_t pair_bits, pair_shift; /* of a record; below the part's */
+	uint64_t factor, inverse;
 	uint32_t room;	  /* for records of a part in one piece */
 } gs_stream;
 
@@ -178,12 +186,15 @@ typedef struct gs_group_worker
 	gs_block memory; /* of the plan */
 	gs_cursor *cursors; /* of each stream and part, or of each gs_cell_part */
 	gs_records **last;	/* likewise; all but this one are full */
-	gs_block cursors_memory;
+	uint32_t ncursors; /* of few groups */
+	gs_block cursors_memory, last_memory;
 	gs_block slabs; /* an array of gs_block, of which records are cut */
 	uint32_t nslabs;
 	char *slab; /* what is left of the last one */
 	size_t slab_left, slab_bytes;
 	gs_group_list list;
+	uint64_t *wide; /* words of a block's wide keys */
+	gs_block wide_memory;
 	/* of few groups */
 	gs_tally few;
 	uint64_t *bitmaps[GS_MOST_STREAMS];
@@ -192,7 +203,7 @@ typedef struct gs_group_worker
 	gs_block kept; /* gs_kept_rows */
 	uint32_t nkept;
 	/* a part's */
-	gs_block tally, slots, table, keys, values, sorted, answers, scratch;
+	gs_block tally, slots, table, keys, wide_keys, values, sorted, answers, scratch;
 } gs_group_worker;
 
 typedef struct gs_cpu_groups
@@ -212,7 +223,7 @@ typedef struct gs_cpu_groups
 	gs_expression_plan hidden[GS_STEPS_MAX_KEYS]; /* keys that may be zeros of both signs */
 	gs_instruction hidden_code[GS_STEPS_MAX_KEYS];
 	uint32_t hidden_answer[GS_STEPS_MAX_KEYS];
-	/* the key is multiplied within its bits, so that parts and places in tables are even: see gs_key_mix */
+	/* the key is multiplied within its bits, so that parts and places in tables are even; hashes have a mask */
 	uint64_t factor, inverse, mask;
 	uint32_t part_bits, slot_bits; /* of the key: the leading ones, and the others */
 	uint64_t kept;				   /* groups in all workers' lists */
@@ -224,7 +235,8 @@ typedef struct gs_cpu_groups
 	gs_block few_memory, parts_memory, places_memory;
 	gs_reduced *few_answers; /* for each slot, of aggregates that need all values */
 	gs_cell_part *parts;
-	uint32_t nparts;
+	uint32_t nparts, npairs; /* the first ones are those of pairs, which are nothing but a number */
+	uint32_t pairs_log;		 /* of each stream with pairs */
 	uint16_t *places; /* for each table and cell, 1 + the part among the stream's; 0: its values are not needed */
 	const struct gs_window_records *records; /* of a window: what the only stream has; else NULL */
 	gs_group_worker workers[];
@@ -292,6 +304,11 @@ gs_status gs_window_add(gs_group_job *j);
 /* groups_keys.c: packs the keys of the n rows of a mask.  Returns false if a value is outside of its range. */
 bool gs_pack_keys(const gs_packed_keys *keys, const gs_group_loops *loops, gs_steps_plan *plan, gs_rows_block *b,
 				  const uint64_t *mask, uint32_t n, uint64_t *packed);
+/* Packs wide keys: their first words, GS_STEP_ROWS behind these the next ones. */
+bool gs_pack_wide_keys(const gs_packed_keys *keys, const gs_group_loops *loops, gs_steps_plan *plan, gs_rows_block *b,
+					   const uint64_t *mask, uint32_t n, uint64_t *words);
+/* Makes hashes of wide keys. */
+void gs_hash_words(const uint64_t *words, uint32_t nwords, uint32_t n, uint64_t *hashes);
 /* For each NULL among the rows of a mask: part[its place] = code. */
 void gs_put_nulls(const gs_rows_block *b, const gs_held *column, const uint64_t *mask, uint64_t *part, uint64_t code);
 /* Returns true if columns that were said to have no NULLs have none among some rows. */
@@ -335,8 +352,8 @@ gs_status gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engi
 /* Counts groups that a list has got.  GS_TOO_BIG: there are too many. */
 gs_status gs_groups_keep(gs_cpu_groups *g, const gs_group_list *list, uint64_t more);
 
-/* Makes the group of a slot. */
-void gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, uint64_t mixed,
+/* Makes the group of a slot.  key: multiplied, or the words of a wide one. */
+void gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, const uint64_t *key,
 				   uint32_t slot, gs_reduced *group);
 
 /* groups_few.c: decides whether there are few groups, and plans how they are answered. */
@@ -347,6 +364,17 @@ gs_status gs_few_join(gs_cpu_groups *g);
 uint32_t gs_few_units(gs_cpu_groups *g);
 gs_status gs_few_part(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t unit);
 gs_status gs_few_end(gs_cpu_groups *g, gs_group_list *list);
+
+/* Makes room for where a worker's records of all parts go. */
+gs_status gs_few_cursors(const gs_cpu_groups *g, gs_group_worker *w);
+
+/* groups_pairs.c: returns true if a stream whose different values are counted may have pairs. */
+bool gs_pairs_fit(const gs_cpu_groups *g, const gs_stream_value *v, uint32_t bits);
+void gs_pairs_plan(gs_cpu_groups *g, gs_stream *s);
+/* Adds the records of codes. */
+gs_status gs_pairs_add(gs_group_job *j, uint32_t stream, const uint64_t *codes, uint32_t n, gs_ahead ahead);
+/* Counts the different pairs of a part. */
+gs_status gs_pairs_part(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t part);
 
 /* groups_cells.c: plans the cells of a stream. */
 void gs_cells_plan(gs_cpu_groups *g, gs_stream *s);
@@ -382,6 +410,8 @@ gs_status gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *
 					   gs_block *memory);
 /* Makes a question with its plan of the list, and no more. */
 gs_status gs_groups_make(gs_engine *engine, const gs_groups *head, gs_cpu_groups **groups);
+/* Returns the inverse of an odd number modulo 2^64. */
+uint64_t gs_inverse_of(uint64_t x);
 /* Chooses what keys are multiplied by. */
 void gs_groups_choose_factor(gs_cpu_groups *g);
 /* Chooses the room for records in one piece. */
@@ -407,6 +437,13 @@ gs_take(char *memory, size_t *used, size_t bytes)
 
 	*used += (bytes + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
 	return memory != NULL ? memory + at : NULL;
+}
+
+/* Returns true if the values of a stream of few groups have cells. */
+static inline bool
+gs_has_cells(const gs_stream *s)
+{
+	return s->whole && !s->bits && !s->pairs;
 }
 
 /* Returns true if a stream's codes have more than 64 bits. */

@@ -143,7 +143,7 @@ asked(const uint64_t *ranks, uint32_t nranks, uint64_t before, uint64_t n)
 static gs_status
 add_cell(gs_cpu_groups *g, const gs_cell_part *cell)
 {
-	gs_cell_part *last = g->nparts > 0 ? &g->parts[g->nparts - 1] : NULL;
+	gs_cell_part *last = g->nparts > g->npairs ? &g->parts[g->nparts - 1] : NULL;
 
 	if (last != NULL && last->stream == cell->stream && last->slot == cell->slot &&
 		last->before + last->n == cell->before && last->n + cell->n <= g->head.rows / PARTS)
@@ -188,13 +188,13 @@ plan_records(gs_cpu_groups *g)
 {
 	uint64_t n = 0, each;
 
-	for (uint32_t i = 0; i < g->nparts; i++)
+	for (uint32_t i = g->npairs; i < g->nparts; i++)
 		n += g->parts[i].n;
-	each = g->nparts > 0 ? n / g->nparts / g->head.workers / 4 : 0;
+	each = g->nparts > g->npairs ? n / (g->nparts - g->npairs) / g->head.workers / 4 : 0;
 	each = each < LEAST_ROOM ? LEAST_ROOM : each > GS_MOST_ROOM ? GS_MOST_ROOM : each;
 	for (uint32_t i = 0; i < g->nstreams; i++)
 		g->streams[i].room = (uint32_t) each / 8 * 8;
-	g->record_bytes = n / g->head.workers * sizeof(uint64_t);
+	g->record_bytes += n / g->head.workers * sizeof(uint64_t);
 }
 
 gs_status
@@ -211,8 +211,10 @@ gs_cells_join(gs_cpu_groups *g)
 	{
 		gs_stream *s = &g->streams[i];
 
+		if (!gs_has_cells(s))
+			continue;
 		s->first_part = g->nparts;
-		for (uint32_t slot = 0; slot < 1u << g->slot_bits && s->whole && !s->bits && !s->cells.exact; slot++)
+		for (uint32_t slot = 0; slot < 1u << g->slot_bits && !s->cells.exact; slot++)
 			GS_TRY(make_parts(g, i, slot));
 		s->nparts = g->nparts - s->first_part;
 	}
@@ -227,7 +229,7 @@ gs_cells_units(const gs_cpu_groups *g)
 {
 	uint32_t units = 0;
 
-	for (uint32_t i = 0; i < g->head.workers && g->nparts > 0; i++)
+	for (uint32_t i = 0; i < g->head.workers && g->nparts > g->npairs; i++)
 		units += g->workers[i].nkept;
 	return units;
 }
@@ -238,14 +240,7 @@ gs_cells_unit(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t
 	size_t bytes = sizeof(gs_kept_rows) + g->head.steps->ncolumns * sizeof(gs_held);
 	const gs_group_worker *from = g->workers;
 
-	if (w->cursors == NULL)
-	{
-		size_t cursors = g->nparts * (sizeof(gs_cursor) + sizeof(gs_records *));
-
-		GS_TRY(gs_block_reserve(&w->work, &w->cursors_memory, cursors));
-		w->cursors = memset(w->cursors_memory.data, 0, cursors);
-		w->last = (gs_records **) (w->cursors + g->nparts);
-	}
+	GS_TRY(gs_few_cursors(g, w));
 	for (; unit >= from->nkept; from++)
 		unit -= from->nkept;
 	return gs_collect_rows(g, w, cpu, (const gs_kept_rows *) ((const char *) from->kept.data + unit * bytes));
@@ -259,7 +254,7 @@ gather(const gs_cpu_groups *g, uint32_t part, uint64_t *to)
 	{
 		const gs_group_worker *w = &g->workers[i];
 
-		for (const gs_records *r = w->cursors != NULL ? w->last[part] : NULL; r != NULL; r = r->next)
+		for (const gs_records *r = part < w->ncursors ? w->last[part] : NULL; r != NULL; r = r->next)
 		{
 			uint32_t n = gs_records_number(w, part, r);
 

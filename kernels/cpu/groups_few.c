@@ -31,6 +31,14 @@ wants_bits(const gs_cpu_groups *g, uint32_t stream, uint32_t bits)
 		   v->span / 8 < g->head.rows;
 }
 
+/* Returns true if a stream that needs all values at once is to have pairs. */
+static bool
+wants_pairs(const gs_cpu_groups *g, uint32_t stream, uint32_t bits)
+{
+	return bits <= MOST_CELL_SLOTS && only_distinct(g, stream) &&
+		   gs_pairs_fit(g, &g->values[g->streams[stream].first], bits);
+}
+
 /* Returns true if the groups are few for all streams. */
 static bool
 are_few(const gs_cpu_groups *g, uint32_t bits)
@@ -40,7 +48,7 @@ are_few(const gs_cpu_groups *g, uint32_t bits)
 	if (bits > 16 || gs_tally_make(g, &tally, (uint32_t) 1 << bits, NULL) > MOST_TALLY_BYTES)
 		return false;
 	for (uint32_t i = 0; i < g->nstreams; i++)
-		if (g->streams[i].whole && !wants_bits(g, i, bits) &&
+		if (g->streams[i].whole && !wants_bits(g, i, bits) && !wants_pairs(g, i, bits) &&
 			(g->head.passing || bits > MOST_CELL_SLOTS || gs_value_wide(&g->values[g->streams[i].first])))
 			return false;
 	return true;
@@ -65,7 +73,9 @@ gs_few_plan(gs_cpu_groups *g)
 
 		s->bits = s->whole && wants_bits(g, i, bits);
 		s->bit_words = s->bits ? (uint64_t) g->values[s->first].span / 64 + 1 : 0;
-		if (s->whole && !s->bits)
+		if (s->whole && !s->bits && wants_pairs(g, i, bits))
+			gs_pairs_plan(g, s);
+		else if (s->whole && !s->bits)
 			gs_cells_plan(g, s);
 	}
 }
@@ -88,6 +98,24 @@ gs_few_begin(gs_cpu_groups *g, gs_group_worker *w)
 		bitmap += (size_t) g->streams[i].bit_words << g->slot_bits;
 	}
 	w->cells = (uint32_t *) bitmap;
+	/* the parts of cells are not known yet, and workers that begin after the rows have no pairs */
+	return g->round == 0 ? gs_few_cursors(g, w) : GS_OK;
+}
+
+gs_status
+gs_few_cursors(const gs_cpu_groups *g, gs_group_worker *w)
+{
+	uint32_t n = g->nparts, before = w->ncursors;
+
+	if (n == before)
+		return GS_OK;
+	GS_TRY(gs_block_reserve(&w->work, &w->cursors_memory, n * sizeof(gs_cursor)));
+	GS_TRY(gs_block_reserve(&w->work, &w->last_memory, n * sizeof(gs_records *)));
+	w->cursors = w->cursors_memory.data;
+	w->last = w->last_memory.data;
+	memset(w->cursors + before, 0, (n - before) * sizeof(gs_cursor));
+	memset(w->last + before, 0, (n - before) * sizeof(gs_records *));
+	w->ncursors = n;
 	return GS_OK;
 }
 
@@ -158,12 +186,14 @@ count_bits(gs_cpu_groups *g, uint32_t stream, uint32_t unit)
 									  __ATOMIC_RELAXED);
 }
 
-/* Reads rows again in the first round, then counts bits or answers a part of cells. */
+/* Reads rows again in the first round, then counts bits or pairs, or answers a part of cells. */
 gs_status
 gs_few_part(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t unit)
 {
 	if (g->round == 1)
 		return gs_cells_unit(g, w, cpu, unit);
+	if (unit < g->npairs)
+		return gs_pairs_part(g, w, cpu, unit);
 	if (unit < g->nparts)
 		return gs_cells_part(g, w, cpu, unit);
 	unit -= g->nparts;
@@ -185,9 +215,11 @@ gs_few_end(gs_cpu_groups *g, gs_group_list *list)
 	gs_cells_end(g);
 	for (uint32_t slot = 0; slot < tally->slots; slot++)
 	{
+		const uint64_t key = slot;
+
 		if (tally->counts[0][slot] == 0 && g->head.keys.n > 0)
 			continue;
-		gs_make_group(g, tally, g->few_answers, slot, slot, group);
+		gs_make_group(g, tally, g->few_answers, &key, slot, group);
 		GS_TRY(gs_group_list_add(list, group));
 	}
 	return GS_OK;

@@ -25,6 +25,7 @@ typedef struct part_job
 	uint32_t *table; /* slots by the keys' bits below the part's, of places that follow where one is taken */
 	uint32_t places_log;
 	uint64_t *keys; /* of slots, without the part */
+	uint64_t *wide; /* of slots, a wide key's words */
 	gs_tally tally;
 	gs_reduced *answers; /* of aggregates that need all values: for each slot */
 } part_job;
@@ -92,16 +93,48 @@ for_pieces(part_job *j, uint32_t stream, piece_function call)
 
 /* ---------------------------------------------------------------- slots */
 
-/* Returns the place of a key in the table where it is, or would be. */
-static uint32_t
-place_of(const part_job *j, uint64_t key)
+/* Returns the first place in the table where a key may be. */
+static inline uint32_t
+first_place(const part_job *j, uint64_t key)
 {
-	uint32_t bits = j->g->slot_bits, mask = (uint32_t) gs_mask(j->places_log), at;
+	uint32_t bits = j->g->slot_bits;
 
-	at = (uint32_t) (bits >= j->places_log ? key >> (bits - j->places_log) : key) & mask;
-	while (j->table[at] != GS_NO_SLOT && j->keys[j->table[at]] != key)
+	return (uint32_t) (bits >= j->places_log ? key >> (bits - j->places_log) : key) & (uint32_t) gs_mask(j->places_log);
+}
+
+/* Returns true if a record has a slot's wide key. */
+static bool
+is_wide_key(const part_job *j, uint32_t slot, const piece *p, uint32_t i)
+{
+	uint32_t words = j->g->head.keys.words;
+
+	for (uint32_t k = 0; k < words; k++)
+		if (j->wide[(size_t) slot * words + k] != p->words[1 + k][i])
+			return false;
+	return true;
+}
+
+/* Returns the place of a record's key in the table where it is, or would be. */
+static inline __attribute__((always_inline)) uint32_t
+place_of(const part_job *j, uint64_t key, bool wide, const piece *p, uint32_t i)
+{
+	uint32_t mask = (uint32_t) gs_mask(j->places_log), at = first_place(j, key);
+
+	while (j->table[at] != GS_NO_SLOT &&
+		   (j->keys[j->table[at]] != key || (wide && !is_wide_key(j, j->table[at], p, i))))
 		at = (at + 1) & mask;
 	return at;
+}
+
+/* Enters a slot into the table, where its key is not. */
+static void
+enter(part_job *j, uint32_t slot)
+{
+	uint32_t mask = (uint32_t) gs_mask(j->places_log), at = first_place(j, j->keys[slot]);
+
+	while (j->table[at] != GS_NO_SLOT)
+		at = (at + 1) & mask;
+	j->table[at] = slot;
 }
 
 /* Makes the table larger. */
@@ -109,51 +142,71 @@ static gs_status
 grow(part_job *j)
 {
 	uint32_t log = j->places_log == 0 ? (uint32_t) gs_bits(FEW_PLACES - 1) : j->places_log + 1;
-	size_t places = (size_t) 1 << log;
+	size_t places = (size_t) 1 << log, slots = places / 2 + GS_STEP_ROWS;
+	size_t wide = slots * j->g->head.keys.words * sizeof(uint64_t);
 
 	GS_TRY(gs_block_reserve(&j->w->work, &j->w->table, places * sizeof(uint32_t)));
-	GS_TRY(gs_block_reserve(&j->w->work, &j->w->keys, (places / 2 + GS_STEP_ROWS) * sizeof(uint64_t)));
+	GS_TRY(gs_block_reserve(&j->w->work, &j->w->keys, slots * sizeof(uint64_t)));
+	if (wide > 0)
+		GS_TRY(gs_block_reserve(&j->w->work, &j->w->wide_keys, wide));
 	j->table = j->w->table.data;
 	j->keys = j->w->keys.data;
+	j->wide = j->w->wide_keys.data;
 	j->places_log = log;
 	memset(j->table, 0xff, places * sizeof(uint32_t));
 	for (uint32_t i = 0; i < j->nslots; i++)
-		j->table[place_of(j, j->keys[i])] = i;
+		enter(j, i);
 	return GS_OK;
 }
 
 /* Gives keys slots. */
-static gs_status
-add_keys(part_job *j, uint32_t stream, const piece *p)
+static inline __attribute__((always_inline)) gs_status
+add_keys_of(part_job *j, bool wide, const piece *p)
 {
-	(void) stream;
+	uint32_t words = wide ? j->g->head.keys.words : 0;
+
 	while (j->places_log == 0 || j->nslots + p->n > (uint32_t) 1 << j->places_log >> 1)
 		GS_TRY(grow(j));
 	for (uint32_t i = 0; i < p->n; i++)
 	{
 		uint64_t key = p->words[0][i] & gs_mask(j->g->slot_bits);
-		uint32_t at = place_of(j, key);
+		uint32_t at = place_of(j, key, wide, p, i);
 
 		if (j->table[at] != GS_NO_SLOT)
 			continue;
 		j->keys[j->nslots] = key;
+		for (uint32_t k = 0; k < words; k++)
+			j->wide[(size_t) j->nslots * words + k] = p->words[1 + k][i];
 		j->table[at] = j->nslots++;
 	}
 	return GS_OK;
 }
 
+/* Gives the keys of a piece slots. */
+static gs_status
+add_keys(part_job *j, uint32_t stream, const piece *p)
+{
+	(void) stream;
+	return j->g->head.keys.words > 0 ? add_keys_of(j, true, p) : add_keys_of(j, false, p);
+}
+
 /* Finds the slots of keys. */
 static void
-find_slots(const part_job *j, const uint64_t *keys, uint32_t n, uint32_t *slots)
+find_slots(const part_job *j, const piece *p, uint32_t *slots)
 {
-	uint32_t mask = (uint32_t) gs_mask(j->g->slot_bits);
+	uint64_t mask = gs_mask(j->g->slot_bits);
+	const uint64_t *keys = p->words[0];
+	uint32_t n = p->n;
 
 	if (j->dense)
 		for (uint32_t i = 0; i < n; i++)
-			slots[i] = (uint32_t) keys[i] & mask;
+			slots[i] = (uint32_t) keys[i] & (uint32_t) mask;
+	else if (j->g->head.keys.words == 0)
+		for (uint32_t i = 0; i < n; i++)
+			slots[i] = j->table[place_of(j, keys[i] & mask, false, p, i)];
 	else
 		for (uint32_t i = 0; i < n; i++)
-			slots[i] = j->table[place_of(j, keys[i] & gs_mask(j->g->slot_bits))];
+			slots[i] = j->table[place_of(j, keys[i] & mask, true, p, i)];
 }
 
 /* Makes slots of the part's keys. */
@@ -178,7 +231,7 @@ add_records(part_job *j, uint32_t stream, const piece *p)
 	uint32_t slots[GS_STEP_ROWS];
 	bool good = true;
 
-	find_slots(j, p->words[0], p->n, slots);
+	find_slots(j, p, slots);
 	gs_tally_count(&j->tally, stream, slots, p->n, ahead);
 	for (uint32_t v = s->first; v != GS_NO_VALUE; v = j->g->values[v].next)
 	{
@@ -197,7 +250,7 @@ count_records(part_job *j, uint32_t stream, const piece *p)
 	uint32_t slots[GS_STEP_ROWS], *begins = j->w->slots.data;
 
 	(void) stream;
-	find_slots(j, p->words[0], p->n, slots);
+	find_slots(j, p, slots);
 	for (uint32_t i = 0; i < p->n; i++)
 		begins[slots[i] + 1]++;
 	return GS_OK;
@@ -208,14 +261,16 @@ static gs_status
 put_values(part_job *j, uint32_t stream, const piece *p)
 {
 	uint32_t slots[GS_STEP_ROWS], *begins = j->w->slots.data;
+	const gs_stream_value *v = &j->g->values[j->g->streams[stream].first];
+	const uint64_t *low = p->words[v->word], *high = p->words[v->word + 1];
 
-	find_slots(j, p->words[0], p->n, slots);
-	if (gs_value_wide(&j->g->values[j->g->streams[stream].first]))
+	find_slots(j, p, slots);
+	if (gs_value_wide(v))
 		for (uint32_t i = 0; i < p->n; i++)
-			((gs_wide *) j->w->values.data)[begins[slots[i]]++] = gs_wide_of(p->words[1][i], p->words[2][i]);
+			((gs_wide *) j->w->values.data)[begins[slots[i]]++] = gs_wide_of(low[i], high[i]);
 	else
 		for (uint32_t i = 0; i < p->n; i++)
-			((uint64_t *) j->w->values.data)[begins[slots[i]]++] = p->words[1][i];
+			((uint64_t *) j->w->values.data)[begins[slots[i]]++] = low[i];
 	return GS_OK;
 }
 
@@ -245,15 +300,16 @@ answer_whole(part_job *j, uint32_t stream)
 /* ---------------------------------------------------------------- groups */
 
 void
-gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, uint64_t mixed, uint32_t slot,
-			  gs_reduced *group)
+gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, const uint64_t *key,
+			  uint32_t slot, gs_reduced *group)
 {
 	const gs_packed_keys *keys = &g->head.keys;
-	uint64_t packed = mixed * g->inverse & g->mask;
+	uint64_t packed = *key * g->inverse & g->mask;
 
 	for (uint32_t k = 0; k < keys->n; k++)
 	{
-		group[k] = gs_packed_key_value(&keys->keys[k], packed);
+		group[k] = keys->words > 0 ? gs_wide_key_value(&keys->keys[k], key)
+								   : gs_packed_key_value(&keys->keys[k], packed);
 		if (keys->keys[k].zeros && group[k].count > 0 && group[k].value[0] << 1 == 0)
 			group[k] = gs_tally_answer(g, tally, &g->answers[g->hidden_answer[k]], slot);
 		group[k].count = group[k].count > 0;
@@ -330,14 +386,16 @@ add_groups(part_job *j)
 {
 	gs_reduced group[GS_MOST_VALUES];
 	gs_group_list *list = &j->w->list;
-	uint64_t before = list->n;
+	uint64_t before = list->n, key;
+	uint32_t words = j->g->head.keys.words;
 	bar b = find_bar(j);
 
 	for (uint32_t i = 0; i < j->nslots; i++)
 	{
 		if ((j->tally.counts[0][i] == 0 && j->g->head.keys.n > 0) || below_bar(&b, list, i))
 			continue;
-		gs_make_group(j->g, &j->tally, j->answers, key_of(j, i), i, group);
+		key = key_of(j, i);
+		gs_make_group(j->g, &j->tally, j->answers, words > 0 ? j->wide + (size_t) i * words : &key, i, group);
 		GS_TRY(gs_group_list_add(list, group));
 		GS_TRY(gs_work_add(&j->cpu->work, 8 * list->members));
 	}

@@ -59,7 +59,8 @@ stream_of(gs_cpu_groups *g, uint32_t clause, const gs_expression_plan *e, bool w
 			return i;
 	}
 	g->streams[g->nstreams++] =
-		(gs_stream){.clause = clause, .columns = columns, .whole = whole, .first = GS_NO_VALUE, .words = 1};
+		(gs_stream){.clause = clause, .columns = columns, .whole = whole, .first = GS_NO_VALUE,
+			.words = 1 + g->head.keys.words};
 	return i;
 }
 

@@ -71,7 +71,7 @@ gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t sh
 			   gs_ahead ahead)
 {
 	const gs_stream *s = &j->g->streams[stream];
-	size_t begin = (size_t) stream << j->g->part_bits;
+	size_t begin = j->g->few ? s->first_part : (size_t) stream << j->g->part_bits;
 	gs_cursor *cursors = j->w->cursors + begin;
 
 	GS_EACH_AHEAD(n, ahead, {
@@ -161,10 +161,12 @@ place_codes(gs_group_job *j, uint32_t stream, const gs_stream_value *v, const vo
 	const gs_stream *s = &j->g->streams[stream];
 	uint64_t codes[2 * GS_STEP_ROWS], *bitmap = j->w->bitmaps[stream];
 
-	if (j->g->few && !s->bits)
+	if (j->g->few && gs_has_cells(s))
 		return add_cells(j, stream, v, values, n, ahead);
 	if (!codes_of(j, v, values, n, codes))
 		return GS_INVALID;
+	if (s->pairs)
+		return gs_pairs_add(j, stream, codes, n, ahead);
 	if (s->bits)
 	{
 		GS_EACH_AHEAD(n, ahead, {
@@ -249,6 +251,28 @@ stream_rows(gs_group_job *j, const gs_stream *s, uint64_t *own, const uint64_t *
 	return n;
 }
 
+/* Makes the keys of the n rows of a mask; of wide ones, hashes.  Returns false if a value is outside of its range. */
+static bool
+make_keys(gs_group_job *j, const uint64_t *mask, uint32_t n)
+{
+	const gs_packed_keys *keys = &j->g->head.keys;
+
+	if (keys->words > 0)
+	{
+		if (!gs_pack_wide_keys(keys, j->w->loops, &j->w->plan, &j->block, mask, n, j->w->wide))
+			return false;
+		gs_hash_words(j->w->wide, keys->words, n, j->keys);
+		for (uint32_t i = 0; i < n; i++)
+			j->keys[i] &= j->g->mask;
+		return true;
+	}
+	if (!gs_pack_keys(keys, j->w->loops, &j->w->plan, &j->block, mask, n, j->keys))
+		return false;
+	if (j->g->factor != 1)
+		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
+	return true;
+}
+
 /* Adds the records of a block's rows to a stream. */
 static gs_status
 add_stream(gs_group_job *j, uint32_t stream)
@@ -269,12 +293,14 @@ add_stream(gs_group_job *j, uint32_t stream)
 		gs_tally_count(&j->w->few, stream, j->slots, n, ahead);
 		return place_values(j, stream, mask, n);
 	}
-	if (!gs_pack_keys(keys, j->w->loops, &j->w->plan, &j->block, mask, n, j->keys))
+	if (!make_keys(j, mask, n))
 		return GS_INVALID;
-	if (j->g->factor != 1)
-		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
 	if (!j->g->few && !s->packed)
+	{
 		GS_TRY(gs_place_first(j, stream, j->keys, j->g->slot_bits, j->keys, n, ahead));
+		for (uint32_t k = 0; k < keys->words; k++)
+			gs_place_word(j, s, 1 + k, j->w->wide + (size_t) k * GS_STEP_ROWS, 1, n, ahead);
+	}
 	else if (j->g->few && !s->whole)
 	{
 		for (uint32_t i = 0; i < n; i++)

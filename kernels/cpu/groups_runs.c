@@ -7,7 +7,7 @@
 bool
 gs_groups_take_runs(const gs_cpu_groups *g)
 {
-	return !g->few && g->nwhole == 0;
+	return !g->few && g->nwhole == 0 && g->head.keys.words == 0;
 }
 
 /* Gives a block's rows slots, of which the first is that of the last block's last row. */
@@ -58,7 +58,7 @@ make_groups(gs_group_job *j, uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++)
 	{
-		gs_make_group(j->g, &j->w->few, NULL, j->runs->keys[i], i, group);
+		gs_make_group(j->g, &j->w->few, NULL, &j->runs->keys[i], i, group);
 		GS_TRY(gs_group_list_add(list, group));
 	}
 	return gs_groups_keep(j->g, list, list->n - before);

@@ -46,11 +46,14 @@ plan_words(gs_cpu_windows *w)
 	words = r->joined ? 1 : 2;
 	r->rest_word = words;
 	words += r->rest.n > 0;
-	for (uint64_t columns = w->columns; columns != 0; columns &= columns - 1)
+	for (uint32_t column = 0; column < GS_STEPS_MAX_COLUMNS; column++)
 	{
-		gs_window_column *c = &r->columns[r->ncolumns++];
+		gs_window_column *c = &r->columns[r->ncolumns];
 
-		*c = plan_column(w, (uint32_t) __builtin_ctzll(columns), words);
+		if ((w->columns >> column & 1) == 0)
+			continue;
+		r->ncolumns++;
+		*c = plan_column(w, column, words);
 		r->nnulls += c->bit;
 		words += c->key != NULL ? 0 : c->type == GS_U128 ? 2 : 1;
 	}
@@ -86,11 +89,12 @@ plan_orders(gs_cpu_windows *w)
 	gs_status status;
 
 	orders += w->step->npartition;
-	while ((status = gs_packed_orders_make(&r->orders, w->head.steps, w->head.ranges, orders, n)) == GS_TOO_BIG &&
-		   n > 1)
+	while ((status = gs_packed_orders_make(&r->orders, w->head.steps, w->head.ranges, orders, n,
+										   GS_GROUPS_KEY_BITS)) == GS_TOO_BIG && n > 1)
 		n--;
 	GS_TRY(status);
-	return gs_packed_orders_make(&r->rest, w->head.steps, w->head.ranges, orders + n, w->step->norders - n);
+	return gs_packed_orders_make(&r->rest, w->head.steps, w->head.ranges, orders + n, w->step->norders - n,
+								 GS_GROUPS_KEY_BITS);
 }
 
 gs_status

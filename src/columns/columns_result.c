@@ -13,6 +13,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
+#include "utils/uuid.h"
 
 #include "src/base/compat.h"
 #include "columns_result.h"
@@ -109,12 +110,25 @@ put_integer(Oid type, int128 integer, Datum *value)
 	}
 }
 
+/* Writes a uuid, whose bytes an answer has in order. */
+static const char *
+put_uuid(const gs_reduced *reduced, Datum *value)
+{
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+
+	memcpy(uuid->data, reduced->value, UUID_LEN);
+	*value = UUIDPGetDatum(uuid);
+	return NULL;
+}
+
 /* Writes one of the values: the smallest, the greatest, the one of a rank, a key. */
 static const char *
 put_value(const Answer *answer, Datum *value)
 {
 	double		extreme;
 
+	if (answer->type == UUIDOID)
+		return put_uuid(answer->reduced, value);
 	if (answer->type == NUMERICOID)
 	{
 		*value = decimal_numeric(integer_of(answer->reduced), answer->scale);

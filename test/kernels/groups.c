@@ -64,19 +64,23 @@ by_engine(const table *t, const gs_steps *steps, const gs_range *ranges, const g
 	return status;
 }
 
-/* True if a status is right: of keys that do not fit 64 bits, or sums and results that leave their ranges. */
+/*
+ * True if a status is right: of a key of more than 128 bits, on a GPU also of keys of more than 64 together, or of sums
+ * and results that leave their ranges.
+ */
 static bool
 status_right(const gs_steps *steps, const gs_range *ranges, expected_groups *e, bool fits, gs_status status)
 {
-	uint32_t bits = 0;
+	uint32_t bits = 0, most = 0;
 
 	for (uint32_t k = 0; k < gs_steps_group(steps)->nkeys; k++)
 	{
-		uint32_t c = gs_group_key(steps, k);
+		uint32_t c = gs_group_key(steps, k), some = range_bits(&ranges[c], (gs_type) steps->types[c]);
 
-		bits += range_bits(&ranges[c], (gs_type) steps->types[c]);
+		bits += some;
+		most = some > most ? some : most;
 	}
-	if (bits > GS_GROUPS_KEY_BITS)
+	if (most > 128 || (on_gpu && bits > GS_GROUPS_KEY_BITS))
 		return status == GS_TOO_BIG;
 	if (!fits)
 		return status == GS_OVERFLOW;
@@ -261,6 +265,111 @@ random_lists(uint64_t groups)
 	drop_table(&t);
 }
 
+/* Spreads the values of a key over its type's range, as many different ones as there were. */
+static void
+spread_key(table *t, uint32_t c)
+{
+	size_t width = gs_type_width(t->types[c]);
+
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+		{
+			uint8_t *at = t->plain[s].values[c] + r * width;
+			uint64_t halves[2] = {0, 0};
+
+			memcpy(halves, at, width);
+			halves[1] = halves[0] * 0xbf58476d1ce4e5b9u;
+			halves[0] *= 0x94d049bb133111ebu;
+			memcpy(at, halves, width);
+		}
+}
+
+/* Random lists with keys that do not fit 64 bits together, whose hashes have some bits. */
+static void
+wide_lists(uint64_t groups, uint64_t hash_mask)
+{
+	static const gs_type wide[] = {GS_U128, GS_I64, GS_U64, GS_F64};
+	static table t;
+	gs_cpu_tuning normal = ((const gs_cpu_engine *) engine)->tuning, tuning = normal;
+	uint32_t nkeys = 1 + (uint32_t) (rnd() % 3);
+	gs_type types[4];
+	char what[96];
+
+	for (uint32_t c = 0; c < 4; c++)
+		types[c] = c < 3 ? wide[c == 0 && nkeys == 1 ? 0 : rnd() % 4] : (gs_type) (rnd() % GS_BYTES);
+	snprintf(what, sizeof(what), "%u wide keys, %llu groups, hashes of %llx", nkeys, (unsigned long long) groups,
+			 (unsigned long long) hash_mask);
+	make_table(&t, 4, types);
+	for (uint32_t c = 0; c < nkeys; c++)
+	{
+		make_key(&t, c, c == 0 ? groups : 1 + rnd() % 5);
+		spread_key(&t, c);
+	}
+	put_table(&t);
+	tuning.hash_mask = hash_mask;
+	if (!on_gpu)
+		gs_cpu_tune(engine, &tuning);
+	for (int turn = 0; turn < 6; turn++)
+		random_list(&t, nkeys, what);
+	if (!on_gpu)
+		gs_cpu_tune(engine, &normal);
+	drop_table(&t);
+}
+
+/*
+ * Different values of few groups, too many for bitmaps of all: dense and sparse ones, those of terms, and beside
+ * aggregates whose values come in a second pass.
+ */
+static void
+distinct_lists(bool sparse)
+{
+	static const gs_type types[] = {GS_I32, GS_I64, GS_F64, GS_I16};
+	static const uint32_t beside[] = {GS_RANK_DISC, GS_SUM, GS_MODE};
+	static table t;
+	static steps_list l;
+	gs_span spans[SEGMENTS];
+	uint64_t rows = 0;
+
+	while (rows < 30000)
+	{
+		if (rows > 0)
+			drop_table(&t);
+		make_table(&t, 4, types);
+		rows = 0;
+		for (uint32_t s = 0; s < SEGMENTS; s++)
+		{
+			spans[s] = (gs_span){s, 0, t.plain[s].rows};
+			rows += t.plain[s].rows;
+		}
+	}
+	make_key(&t, 0, 1 + rnd() % 300);
+	make_key(&t, 1, sparse ? 1000 : 3000000);
+	if (sparse)
+		spread_key(&t, 1);
+	put_table(&t);
+	for (uint32_t nkeys = 0; nkeys < 2; nkeys++)
+		for (int more = 0; more < 2; more++)
+		{
+			gs_term term;
+
+			list_begin(&l, types, 4);
+			list_group(&l, 2 + 3 * (uint32_t) more);
+			list_column(&l, GS_COUNT, 1, GS_NUMBER_I64);
+			list_refine(&l, GS_DISTINCT, 0, NULL, 0);
+			term = some_term(&l, &t, 3, GS_TEST_GE);
+			list_column(&l, GS_COUNT, 1, GS_NUMBER_I64);
+			list_refine(&l, GS_DISTINCT, 0, &term, 1);
+			for (int i = 0; i < 3 * more; i++)
+			{
+				list_column(&l, GS_COUNT, 2, GS_NUMBER_F64);
+				list_refine(&l, beside[i], i == 0 ? 0.5 : 0, NULL, 0);
+			}
+			list_keys(&l, (uint32_t[]){0}, nkeys);
+			one_list(&t, &l, spans, SEGMENTS, sparse ? "sparse different values" : "different values");
+		}
+	drop_table(&t);
+}
+
 /* Adds a group step of every aggregate of a column. */
 static void
 nine_aggregates(steps_list *l, uint32_t column, gs_type type)
@@ -324,6 +433,42 @@ ends_of_64_bits(gs_type type)
 	nine_aggregates(&l, 0, type);
 	one_list(&t, &l, spans, SEGMENTS, "the ends of 64 bits");
 	drop_table(&t);
+}
+
+/* More groups than a result has room for, of narrow keys and of wide ones, and the first of them. */
+static void
+too_many(gs_type type)
+{
+	static steps_list l;
+	const uint32_t rows = GS_GROUPS_MOST_BYTES / sizeof(gs_reduced) + 1;
+	const size_t width = gs_type_width(type);
+	const gs_top_order order = {0, 1, 0, 0};
+	gs_range range = {{{0, 0}}, {{rows - 1, type == GS_U128 ? rows - 1 : 0}}, false};
+	table t = {.ncolumns = 1, .types = {type}};
+	gs_span span = {0, 0, rows};
+	gs_reduced *out;
+	uint64_t n = 0;
+	gs_status status;
+	char *values;
+
+	t.values[0][0] = make_array(rows * width, 0);
+	values = t.values[0][0].data;
+	for (uint64_t r = 0; r < rows; r++)
+		for (size_t i = 0; i < width; i += 8)
+			memcpy(values + r * width + i, &r, width < 8 ? width : 8);
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		t.held[s].values = values;
+	list_begin(&l, &type, 1);
+	list_group(&l, 0);
+	list_keys(&l, (uint32_t[]){0}, 1);
+	check(by_engine(&t, &l.head, &range, &span, 1, 1, &out, &n) == GS_TOO_BIG, "%u groups are too many", rows);
+	free(out);
+	list_top(&l, 3, &order, 1);
+	status = by_engine(&t, &l.head, &range, &span, 1, 1, &out, &n);
+	check(status == GS_OK && n == 3 && out[2].value[0] == rows - 3, "the first of %s are not: %s, %llu",
+		  type_name(type), gs_status_text(status), (unsigned long long) n);
+	free(out);
+	drop(&t.values[0][0]);
 }
 
 /* Values outside of the ranges that were told. */
@@ -399,6 +544,19 @@ test_groups(void)
 		for (int turn = 0; turn < (small_only ? 14 : 70); turn++)
 			if (!skipped())
 				random_lists(numbers[turn % 7]);
+		/* each key is compared with all others of its hash */
+		for (int turn = 0; turn < (small_only ? 6 : 24); turn++)
+			if (!skipped())
+				wide_lists(turn % 2 ? numbers[turn % 6] : numbers[turn / 2 % 4],
+						   turn % 2 ? UINT64_MAX : turn % 4 ? 0 : 0x8000000000000003u);
+		for (int turn = 0; turn < (small_only ? 0 : 6); turn++)
+			if (!skipped())
+				distinct_lists(turn % 2);
+		if (!on_gpu && !small_only && vector == GS_AVX512)
+		{
+			too_many(GS_I32);
+			too_many(GS_U128);
+		}
 		ends_of_64_bits(GS_U64);
 		ends_of_64_bits(GS_I64);
 		if (!on_gpu)

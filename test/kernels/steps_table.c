@@ -165,6 +165,8 @@ range_bits(const gs_range *range, gs_type type)
 
 	if (type == GS_F32 && low <= high)
 		span = (gs_unsigned_wide) ((high >> 29) - (low >> 29));
+	if (range->nulls && span == (gs_unsigned_wide) -1)
+		return 129;
 	for (span += range->nulls; span > 0; span >>= 1)
 		bits++;
 	return bits;

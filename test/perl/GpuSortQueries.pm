@@ -222,7 +222,7 @@ sub ordered_aggregate
 sub grouped_query
 {
 	my ($table, $columns, $plain, @numbers) = @_;
-	my @names = grep { $columns->{$_} !~ /^uuid/ } sort keys %$columns;
+	my @names = sort keys %$columns;
 	my %keys = map { (one_of(@names) => 1) } 1 .. one_of(1, 1, 1, 2, 2, 3);
 	my $keys = join ', ', sort keys %keys;
 	my $where = random_filter($columns, $plain);

@@ -58,6 +58,24 @@ SELECT gpusort_columns_add('random_ids');
 SELECT answered(q) FROM unnest(ARRAY['SELECT i2, count(u), count(DISTINCT u) FROM t GROUP BY i2', 'SELECT count(DISTINCT u) FROM random_ids', 'SELECT k, count(DISTINCT u), gpu_count_distinct(u) FROM random_ids GROUP BY k',
 	'SELECT k, count(*) FILTER (WHERE u IS NULL) FROM random_ids WHERE u <> md5(''5'')::uuid GROUP BY k', 'SELECT count(DISTINCT u) FROM random_ids WHERE u IN (md5(''5'')::uuid, md5(''7'')::uuid) OR false', 'SELECT k, count(*) FROM random_ids WHERE u = md5(''8'')::uuid GROUP BY k']) AS q;
 
+-- keys of more than 64 bits, alone and together
+CREATE TABLE wide (id int, u uuid, n numeric(38, 3), a bigint, b bigint, f float8, ts timestamptz, k int2);
+INSERT INTO wide SELECT g, nullif(md5((g % 700)::text)::uuid, md5('3')::uuid), nullif(g % 900 * 123456789012345678901234567890.123, 0), hashint8extended(g % 300, 1), nullif(hashint8extended(g % 7, 2), hashint8extended(3, 2)),
+	g % 50 * 1.5e300, timestamptz '2020-01-01 00:00+00' + g % 1000 * interval '1 microsecond' * 1e9, g % 5 FROM generate_series(1, 20000) AS g;
+VACUUM ANALYZE wide;
+SELECT gpusort_columns_add('wide');
+SELECT answered(format('SELECT %s, count(*), count(b), sum(id), avg(n), min(f), max(ts), count(DISTINCT a), percentile_disc(0.3) WITHIN GROUP (ORDER BY id), mode() WITHIN GROUP (ORDER BY k) FROM wide GROUP BY %1$s', k))
+	FROM unnest('{u,n,"a, b","b, f","u, n","ts, a, k","u, n, a","a, f, ts, b, k"}'::text[]) AS k;
+SELECT answered(format('SELECT DISTINCT %s FROM wide', k)) FROM unnest('{u,n,"a, b","u, b, n"}'::text[]) AS k;
+SELECT answered(q) FROM unnest(ARRAY['SELECT count(DISTINCT u), count(DISTINCT n), count(DISTINCT u) FILTER (WHERE k = 3) FROM wide', 'SELECT u, count(*) FILTER (WHERE b > 0), sum(id) FILTER (WHERE k IN (1, 2)), count(DISTINCT n) FILTER (WHERE f IS NOT NULL) FROM wide WHERE id > 500 GROUP BY u',
+	'SELECT a, b, sum(id) FROM wide GROUP BY a, b HAVING count(*) > 9 AND sum(id) > 70000', 'SELECT n, a, sum(id) FROM wide GROUP BY n, a ORDER BY 3 DESC, 1, 2 LIMIT 10 OFFSET 3', 'SELECT n, max(ts) FROM wide GROUP BY n ORDER BY n DESC NULLS LAST LIMIT 7', 'SELECT u, sum(n) FROM wide GROUP BY u HAVING u = md5(''5'')::uuid',
+	'SELECT u FROM wide GROUP BY u HAVING u IS NULL', 'SELECT u FROM random_ids GROUP BY u ORDER BY u LIMIT 5 OFFSET 3', 'SELECT count(*), sum(c) FROM (SELECT u, count(*) AS c FROM wide GROUP BY u) AS x', 'SELECT x.u, y.c FROM (SELECT u, min(id) AS i FROM wide GROUP BY u) AS x JOIN (SELECT u, count(*) AS c FROM wide GROUP BY u) AS y USING (u) ORDER BY i LIMIT 9']) AS q;
+BEGIN;
+UPDATE wide SET u = gen_random_uuid(), a = a + 1 WHERE id % 500 = 0;
+INSERT INTO wide SELECT g, '00000000-0000-0000-0000-000000000000', -99999999999999999999999999999999999.999, g, -g, 'NaN', NULL, 1 FROM generate_series(1, 50) AS g;
+SELECT answered(format('SELECT %s, count(*), sum(id), count(DISTINCT n) FROM wide GROUP BY %1$s', k)) FROM unnest('{u,n,"a, b","f, u"}'::text[]) AS k;
+ROLLBACK;
+
 -- what stands in a query with groups
 SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT i2 FROM t GROUP BY i2', 'SELECT i2, ok, m, count(*) FROM t GROUP BY m, i2, ok', 'SELECT i2 + 1, sum(n) / count(*) FROM t GROUP BY i2, ok', 'SELECT count(*) FROM t GROUP BY i4', 'SELECT i2, count(*) FROM t WHERE i4 > 5 AND d < ''2020-01-10'' GROUP BY i2',
@@ -110,7 +128,7 @@ SELECT gpusort_columns_add('half2'), gpusort_columns_add('half3'), gpusort_colum
 SELECT answered(q) FROM unnest(ARRAY['SELECT v, count(*), sum(k) FROM half GROUP BY v', 'SELECT count(DISTINCT v), mode() WITHIN GROUP (ORDER BY k) FROM half', 'SELECT k, count(*) FROM half GROUP BY k', 'SELECT count(DISTINCT v) FROM half WHERE k > 3']) AS q;
 
 -- what is left to PostgreSQL
-SELECT left_alone(q) FROM unnest(ARRAY['SELECT i4 + 1, count(*) FROM t GROUP BY i4 + 1', 'SELECT u, count(*) FROM t GROUP BY u', 'SELECT i2, ok, count(*) FROM t GROUP BY ROLLUP (i2, ok)', 'SELECT DISTINCT i2 + 1 FROM t', 'SELECT DISTINCT ON (i2) i2, i4 FROM t ORDER BY i2', 'SELECT DISTINCT u FROM t', 'SELECT count(*) FROM random_ids WHERE u > md5(''8'')::uuid', 'SELECT DISTINCT 5 FROM t',
+SELECT left_alone(q) FROM unnest(ARRAY['SELECT i4 + 1, count(*) FROM t GROUP BY i4 + 1', 'SELECT i2, ok, count(*) FROM t GROUP BY ROLLUP (i2, ok)', 'SELECT DISTINCT i2 + 1 FROM t', 'SELECT DISTINCT ON (i2) i2, i4 FROM t ORDER BY i2', 'SELECT count(*) FROM random_ids WHERE u > md5(''8'')::uuid', 'SELECT DISTINCT 5 FROM t',
 	'SELECT count(*) FILTER (WHERE ok OR i2 = 5) FROM t', 'SELECT count(DISTINCT i4 + 1) FROM t', 'SELECT sum(DISTINCT i4) FROM t', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i4 DESC) FROM t', 'SELECT mode() WITHIN GROUP (ORDER BY m) FROM t',
 	'SELECT i2, percentile_disc(i2 / 10.0) WITHIN GROUP (ORDER BY i4) FROM t GROUP BY i2', 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY d - date ''2020-01-01'') FROM t',
 	'SELECT string_agg(i4::text, '','') FROM t', 'SELECT i2, array_agg(i4) FROM t GROUP BY i2', 'SELECT tableoid, count(*) FROM t GROUP BY tableoid', 'SELECT rank(5) WITHIN GROUP (ORDER BY i4) FROM t']) AS q;
