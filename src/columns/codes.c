@@ -20,54 +20,80 @@
 
 /* ---------------------------------------------------------------- mappings */
 
+/* A mapped file.  Codes may use it after a larger copy has taken its place. */
+struct DictionaryFile
+{
+	const gsd_dictionary *mapped;
+	Size		bytes;
+	int			users;
+};
+
+const gsd_dictionary *
+dictionary_mapped(const DictionaryFile *file)
+{
+	return file->mapped;
+}
+
+/* Unmaps a file that nobody uses any more.  NULL: no file. */
+static void
+release(void *arg)
+{
+	DictionaryFile *file = arg;
+
+	if (file == NULL || --file->users > 0)
+		return;
+	munmap(unconstify(gsd_dictionary *, file->mapped), file->bytes);
+	pfree(file);
+}
+
 void
 dictionary_unmap(DictionaryMaps *maps)
 {
 	if (maps->table == 0)
 		return;
 	for (int i = 0; i < PAGE_MAP_MAX_COLUMNS; i++)
-		if (maps->files[i] != NULL)
-			munmap(unconstify(gsd_dictionary *, maps->files[i]), gsd_dictionary_bytes(maps->files[i]));
+		release(maps->files[i]);
 	memset(maps, 0, sizeof(*maps));
 }
 
-/* Maps a file whose size fits its header.  Closes fd. */
-static const gsd_dictionary *
+/* Maps a file whose size fits its header, for one user.  Closes fd.  NULL: it is not one. */
+static DictionaryFile *
 map_file(int fd)
 {
+	DictionaryFile *file = MemoryContextAllocZero(TopMemoryContext, sizeof(*file));
 	int			seals = fcntl(fd, F_GET_SEALS);
 	struct stat st = {0};
-	const gsd_dictionary *file = MAP_FAILED;
+	const gsd_dictionary *mapped = MAP_FAILED;
 
 	/* whoever could shrink it could have readers fault */
-	if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &st) == 0 && st.st_size >= (off_t) sizeof(*file))
-		file = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &st) == 0 && st.st_size >= (off_t) sizeof(*mapped))
+		mapped = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
-	if (file == MAP_FAILED)
-		return NULL;
-	if (file->magic == GSD_DICTIONARY_MAGIC && gsd_dictionary_bytes(file) == (uint64_t) st.st_size)
+	*file = (DictionaryFile) {mapped, (Size) st.st_size, 1};
+	if (mapped != MAP_FAILED && mapped->magic == GSD_DICTIONARY_MAGIC && gsd_dictionary_bytes(mapped) == file->bytes)
 		return file;
-	munmap(unconstify(gsd_dictionary *, file), (size_t) st.st_size);
+	if (mapped != MAP_FAILED)
+		munmap(unconstify(gsd_dictionary *, mapped), file->bytes);
+	pfree(file);
 	return NULL;
 }
 
-const gsd_dictionary *
+DictionaryFile *
 dictionary_map(DictionaryMaps *maps, ServiceLink *link, uint64 table, uint32 column, EngineFailure *why)
 {
-	const gsd_dictionary **file = &maps->files[column];
+	DictionaryFile **file = &maps->files[column];
 	int			fd;
 
 	*why = ENGINE_OK;
 	if (maps->table != table)
 		dictionary_unmap(maps);
 	maps->table = table;
-	if (*file != NULL && !__atomic_load_n(&(*file)->retired, __ATOMIC_ACQUIRE))
+	if (*file != NULL && !__atomic_load_n(&(*file)->mapped->retired, __ATOMIC_ACQUIRE))
 		return *file;
 	fd = store_dictionary(link, table, column, why);
-	if (*file != NULL)
-		munmap(unconstify(gsd_dictionary *, *file), gsd_dictionary_bytes(*file));
-	*file = fd >= 0 ? map_file(fd) : NULL;
-	if (fd >= 0 && *file == NULL)
+	release(*file);
+	*file = NULL;
+	if (fd >= 0 && (*file = map_file(fd)) == NULL)
 		*why = ENGINE_NO_FILE;
 	return *file;
 }
@@ -75,15 +101,22 @@ dictionary_map(DictionaryMaps *maps, ServiceLink *link, uint64 table, uint32 col
 /* ---------------------------------------------------------------- codes */
 
 void
-codes_begin(StringCodes *codes, const gsd_dictionary *file, gs_type type, Size most_bytes)
+codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, Size most_bytes)
 {
+	MemoryContextCallback *end;
+
 	memset(codes, 0, sizeof(*codes));
-	codes->file = file;
-	codes->limit = gsd_dictionary_count(file);
+	codes->file = file->mapped;
+	codes->limit = gsd_dictionary_count(codes->file);
 	codes->most = (uint32) Min(UINT64CONST(1) << 8 * gs_type_width(type), (uint64) GSD_NO_CODE);
 	codes->bytes = sizeof(gsd_strings);
 	codes->most_bytes = most_bytes;
 	codes->context = AllocSetContextCreate(CurrentMemoryContext, "gpusort new strings", ALLOCSET_SMALL_SIZES);
+	end = MemoryContextAllocZero(codes->context, sizeof(*end));
+	end->func = release;
+	end->arg = file;
+	file->users++;
+	MemoryContextRegisterResetCallback(codes->context, end);
 }
 
 /* Returns the index's slot of a string: the one that has it, or an empty one. */

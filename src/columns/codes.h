@@ -10,19 +10,24 @@
 #include "page_map.h"
 #include "store.h"
 
+/* A mapped dictionary. */
+typedef struct DictionaryFile DictionaryFile;
+
+extern const gsd_dictionary *dictionary_mapped(const DictionaryFile *file);
+
 /* The mapped dictionaries of a table in the service. */
 typedef struct DictionaryMaps
 {
 	uint64		table;			/* its number; 0: none is mapped */
-	const gsd_dictionary *files[PAGE_MAP_MAX_COLUMNS];
+	DictionaryFile *files[PAGE_MAP_MAX_COLUMNS];
 } DictionaryMaps;
 
 /*
- * Maps a column's dictionary, again if there is a larger copy.  maps has memory that lasts.  NULL: the service does not
- * give it, or (ENGINE_OK) does not have the table.
+ * Maps a column's dictionary, again if there is a larger copy: the smaller one goes when no codes use it.  maps has
+ * memory that lasts.  NULL: the service does not give it, or (ENGINE_OK) does not have the table.
  */
-extern const gsd_dictionary *dictionary_map(DictionaryMaps *maps, ServiceLink *link, uint64 table, uint32 column,
-											EngineFailure *why);
+extern DictionaryFile *dictionary_map(DictionaryMaps *maps, ServiceLink *link, uint64 table, uint32 column,
+									  EngineFailure *why);
 extern void dictionary_unmap(DictionaryMaps *maps);
 
 /* A string without a code of the dictionary. */
@@ -51,8 +56,8 @@ typedef struct StringCodes
 /* most_bytes of codes whose new strings are not sent. */
 #define CODES_UNSENT SIZE_MAX
 
-/* Begins with the entries that a dictionary has now.  Allocates in the current context. */
-extern void codes_begin(StringCodes *codes, const gsd_dictionary *file, gs_type type, Size most_bytes);
+/* Begins with the entries that a dictionary has now, which stays mapped as long as the current context is there. */
+extern void codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, Size most_bytes);
 
 /* Returns a string's code, or GSD_NO_CODE: there is no room for another. */
 extern uint32 codes_of(StringCodes *codes, const char *p, uint32 bytes);

@@ -121,7 +121,7 @@ leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 		held++;
 	for (int i = 0; i < query->ncolumns && why == NULL; i++)
 	{
-		const gsd_dictionary *file;
+		DictionaryFile *file;
 
 		query->codes[i] = NULL;
 		if (query->columns[i].form != COLUMN_CODES)

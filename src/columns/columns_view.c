@@ -112,7 +112,7 @@ static bool
 dictionary_figures(const TableState *table, int index, int64 *entries, int64 *bytes)
 {
 	DictionaryMaps *maps;
-	const gsd_dictionary *file;
+	const DictionaryFile *file;
 	EngineFailure why;
 
 	if (index < 0 || !table->held || table->header->columns[index].form != COLUMN_CODES)
@@ -121,8 +121,8 @@ dictionary_figures(const TableState *table, int index, int64 *entries, int64 *by
 	file = dictionary_map(maps, table->link, table->info.table, (uint32) index, &why);
 	if (file != NULL)
 	{
-		*entries = gsd_dictionary_count(file);
-		*bytes = (int64) gsd_dictionary_bytes(file);
+		*entries = gsd_dictionary_count(dictionary_mapped(file));
+		*bytes = (int64) gsd_dictionary_bytes(dictionary_mapped(file));
 	}
 	dictionary_unmap(maps);
 	pfree(maps);

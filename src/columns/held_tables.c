@@ -53,11 +53,11 @@ is_of(const PageMapHeader *header, Relation rel, uint64 generation)
 		header->key.tablespace == relation_tablespace(rel) && header->state != PAGE_MAP_DROPPED;
 }
 
-const gsd_dictionary *
+DictionaryFile *
 held_dictionary(ServiceLink *link, HeldTable *table, int column, const char **why)
 {
 	EngineFailure failure;
-	const gsd_dictionary *file;
+	DictionaryFile *file;
 
 	if (table->dictionaries == NULL)
 		table->dictionaries = MemoryContextAllocZero(TopMemoryContext, sizeof(DictionaryMaps));

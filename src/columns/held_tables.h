@@ -44,7 +44,7 @@ extern int	held_column(const HeldTable *table, Relation rel, AttrNumber number);
  * Returns the dictionary of a column, which has all strings of versions that were proved before the call.  NULL, with
  * the reason: it cannot be read.
  */
-extern const gsd_dictionary *held_dictionary(ServiceLink *link, HeldTable *table, int column, const char **why);
+extern DictionaryFile *held_dictionary(ServiceLink *link, HeldTable *table, int column, const char **why);
 
 /*
  * Proves the pages of a held table for a snapshot.  Tries again when the keeper moves on meanwhile.  Returns false with

@@ -108,13 +108,13 @@ kept_table_judge_dictionaries(KeptTable *table, ServiceLink *link, EngineFailure
 	for (uint32 i = 0; i < table->shown->ncolumns && *why == ENGINE_OK && !table->gone; i++)
 	{
 		const ColumnDescription *column = &table->shown->columns[i];
-		const gsd_dictionary *file;
+		const DictionaryFile *file;
 		uint32		count;
 
 		if (column->form != COLUMN_CODES)
 			continue;
 		file = dictionary_map(table->dictionaries, link, table->number, i, why);
-		count = file != NULL ? gsd_dictionary_count(file) : 0;
+		count = file != NULL ? gsd_dictionary_count(dictionary_mapped(file)) : 0;
 		if (count <= FEW_ENTRIES)
 			continue;
 		if (!informed && !store_info(link, table->relation, &info, why))

@@ -37,7 +37,7 @@ begin_codes(SegmentWriter *writer)
 	for (int i = 0; i < writer->reader.ncolumns; i++)
 	{
 		RowColumn  *column = &writer->reader.columns[i];
-		const gsd_dictionary *file;
+		DictionaryFile *file;
 		EngineFailure why;
 
 		if (column->description.form != COLUMN_CODES)
