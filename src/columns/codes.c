@@ -28,6 +28,7 @@ struct DictionaryFile
 	int			users;
 };
 
+/* Returns the file's header. */
 const gsd_dictionary *
 dictionary_mapped(const DictionaryFile *file)
 {

@@ -94,7 +94,9 @@ static bool
 is_too_large(const KeptTable *table, uint32 count, const StoreInfo *info)
 {
 	BlockNumber placed = table->shown->held + table->shown->nyoung;
-	double		pages = Max(table->loading ? table->nblocks : placed, placed);
+	/* what was published may still be a part, though the rest has been read since */
+	bool		loading = table->loading || table->shown->state == PAGE_MAP_LOADING;
+	double		pages = Max(loading ? table->nblocks : placed, placed);
 
 	return placed > 0 && info->rows > 0 && count > (double) info->rows * pages / placed / 2;
 }
