@@ -29,11 +29,11 @@ reset(SegmentWriter *writer)
 		writer->reader.columns[i].has_nulls = false;
 }
 
-/* Begins with the dictionaries as they are now.  Returns false if one cannot be read. */
+/* Begins with the dictionaries as they are now.  Returns false if one cannot be read; no page is, until all can be. */
 static bool
 begin_codes(SegmentWriter *writer)
 {
-	writer->begin_anew = false;
+	writer->begin_anew = true;
 	for (int i = 0; i < writer->reader.ncolumns; i++)
 	{
 		RowColumn  *column = &writer->reader.columns[i];
@@ -51,6 +51,7 @@ begin_codes(SegmentWriter *writer)
 			MemoryContextDelete(column->codes->context);
 		codes_begin(column->codes, file, (gs_type) column->description.gs, writer->strings_room);
 	}
+	writer->begin_anew = false;
 	return true;
 }
 
@@ -341,6 +342,7 @@ segment_store(SegmentWriter *writer, uint32 *segment, uint32 *npages, EngineFail
 		*why = ENGINE_OK;
 	}
 	/* what is stored stays so; without dictionaries no more is */
-	writer->begin_anew = stored && !begin_codes(writer);
+	if (stored)
+		(void) begin_codes(writer);
 	return stored;
 }

@@ -82,6 +82,20 @@ foreach my $turn (1 .. 3)
 shows('c', qr/s ready dictionary, codes of 16 bits (?:9|1[0-9])\d\d$/,
 	'a new dictionary when most strings are of no row');
 
+# a cursor whose strings are in a file that a larger one replaces, which another query of the session maps
+run(q{CREATE TABLE f (s text)}, q{INSERT INTO f SELECT 'f' || i % 2000 FROM generate_series(0, 19999) i}, 'VACUUM f',
+	q{SELECT gpusort_columns_add('f')});
+shows('f', qr/^s ready dictionary, codes of 16 bits 2000$/, 'held before the cursor');
+my $session = $node->background_psql('postgres');
+$session->query_safe('SET gpusort.columns = force; BEGIN; DECLARE c CURSOR FOR SELECT s, count(*) FROM f GROUP BY s');
+like($session->query_safe('FETCH 1 FROM c'), qr/^f\d+\|10$/, 'the first group');
+run(q{INSERT INTO f SELECT 'g' || i % 1000 FROM generate_series(0, 9999) i}, 'VACUUM f');
+shows('f', qr/^s ready dictionary, codes of 16 bits 3000$/, 'more strings');
+is($session->query_safe('SELECT count(DISTINCT s), count(*) FROM f'), '3000|30000', 'their number');
+is(scalar(grep { /^f\d+\|10$/ } split /\n/, $session->query_safe('FETCH ALL FROM c')), 1999, 'the other groups');
+$session->query_safe('COMMIT');
+$session->quit;
+
 # a service that starts anew
 kill 'KILL', service_pids($node);
 same($_) foreach @queries[0, 2];
@@ -90,7 +104,7 @@ same($_) foreach @queries[0, 2];
 run(q{CREATE TABLE m (a int, s text, l text)}, q{INSERT INTO m SELECT i, 's' || i % 9, repeat('long' || i % 9000, 200) }
 		. q{FROM generate_series(1, 27000) i}, 'VACUUM m');
 $node->append_conf('postgresql.conf', 'gpusort.columns_memory = 8MB');
-run("SELECT gpusort_columns_remove('$_')") foreach qw(t u c);
+run("SELECT gpusort_columns_remove('$_')") foreach qw(t u c f);
 $node->reload;
 run(q{SELECT gpusort_columns_add('m')});
 shows('m', qr/^a ready as is; l not held; s ready dictionary, codes of 16 bits 9$/, 'the others are held');
