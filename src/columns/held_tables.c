@@ -12,6 +12,7 @@
 #include "utils/memutils.h"
 
 #include "src/base/compat.h"
+#include "src/engine/stat.h"
 #include "held_tables.h"
 
 /* Proofs tried while the keeper moves on; it does so a few times a second. */
@@ -53,6 +54,16 @@ is_of(const PageMapHeader *header, Relation rel, uint64 generation)
 		header->key.tablespace == relation_tablespace(rel) && header->state != PAGE_MAP_DROPPED;
 }
 
+/* Returns why the service gave no file: it failed, which is counted, or does not have it. */
+static const char *
+why_no_file(EngineFailure failure)
+{
+	if (failure == ENGINE_OK)
+		return "its columns are not held";
+	stat_count_left(JOB_COLUMNS, failure);
+	return engine_failure_text(failure);
+}
+
 DictionaryFile *
 held_dictionary(ServiceLink *link, HeldTable *table, int column, const char **why)
 {
@@ -63,7 +74,7 @@ held_dictionary(ServiceLink *link, HeldTable *table, int column, const char **wh
 		table->dictionaries = MemoryContextAllocZero(TopMemoryContext, sizeof(DictionaryMaps));
 	file = dictionary_map(table->dictionaries, link, table->table, (uint32) column, &failure);
 	if (file == NULL)
-		*why = failure == ENGINE_OK ? "its columns are not held" : engine_failure_text(failure);
+		*why = why_no_file(failure);
 	return file;
 }
 
@@ -78,7 +89,7 @@ ask(ServiceLink *link, HeldTable *table, const char **why)
 	table->asked_ms = gsd_now_ms();
 	fd = store_map(link, table->relation, &table->table, &failure);
 	if (fd < 0)
-		*why = failure == ENGINE_OK ? "its columns are not held" : engine_failure_text(failure);
+		*why = why_no_file(failure);
 	else if (!page_map_attach(&table->map, fd))
 		*why = "its map is not readable";
 }

@@ -233,7 +233,7 @@ foreach my $round (1 .. 60)
 		$used{$used}++;
 		$why{$reason}++ if $reason ne '';
 	}
-	last if $round >= 12 && keys %why >= 4 && ($used{columns} // 0) > 20;
+	last if $round >= 12 && keys %why >= 4 && ($used{columns} // 0) > 20 && grep { /^GPU service/ } keys %why;
 }
 diag(join ', ', map { "$_: $used{$_}" } sort keys %used);
 diag(join ', ', map { "$_: $why{$_}" } sort keys %why);
