@@ -3,7 +3,6 @@
  */
 #include "postgres.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,9 +14,6 @@
 
 /* Nobody may shrink the file, or write to it but through the keeper's mapping. */
 #define MAP_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
 
 /* Offsets of the parts. */
 #define HELD_AT		TYPEALIGN(4096, sizeof(PageMapHeader))

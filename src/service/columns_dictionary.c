@@ -9,15 +9,10 @@
 #endif
 #include "columns.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
 
 #define LEAST_ROOM 1024u
 #define LEAST_STRINGS ((uint64_t) 32 << 10)

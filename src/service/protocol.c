@@ -8,17 +8,11 @@
 #include "kernels/gs_groups.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Linux 5.1; its value is part of the kernel's interface. */
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
 
 /* Descriptors received per packet; the kernel drops more.  More than one is refused, but must be noticed. */
 #define MAX_DESCRIPTORS 8

@@ -7,9 +7,16 @@
 #ifndef GPUSORT_PROTOCOL_H
 #define GPUSORT_PROTOCOL_H
 
+#include <fcntl.h>
+
 #include "kernels/gs.h"
 
 #include "dictionary.h"
+
+/* Linux 5.1; its value is part of the kernel's interface. */
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
 #define GSD_VERSION 9

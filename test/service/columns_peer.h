@@ -7,10 +7,6 @@
 #include "peer.h"
 #include "../kernels/steps_list.h"
 
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
-
 #define DATABASE 5
 #define TABLE 77
 #define RELATION 1234
