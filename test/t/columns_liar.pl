@@ -215,6 +215,7 @@ is(answered_by(), 'columns', 'through a program that tells the truth');
 
 # Lies of every kind, in answers of sessions that have a map, and of some that have none yet.
 my (%used, %why, @wrong);
+my $counted = 0;
 foreach my $round (1 .. 60)
 {
 	my ($out, $err) = ('', '');
@@ -225,6 +226,9 @@ foreach my $round (1 .. 60)
 	$node->psql('postgres', join('', map { compared_line('lie', $_, 'SELECT 1') } @queries, @queries), stdout => \$out,
 		stderr => \$err, on_error_stop => 0);
 	push @wrong, $err if $err =~ /ERROR|FATAL|PANIC|server closed/;
+	# in this round: to forgive is to forget them
+	$counted += $node->safe_psql('postgres', "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'columns' AND"
+			. ' fallback IS NOT NULL');
 	foreach my $line (grep { /^lie/ } split /\n/, $out)
 	{
 		my ($word, $differs, $used, $reason) = split /\|/, $line, -1;
@@ -241,8 +245,7 @@ is(join("\n", @wrong), '', 'no lie is believed');
 cmp_ok($used{child} // 0, '>', 0, 'lies were noticed');
 cmp_ok(scalar(keys %why), '>=', 4, 'in several ways');
 cmp_ok($used{columns} // 0, '>', 0, 'and some answers went through');
-cmp_ok($node->safe_psql('postgres', "SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'columns' AND fallback
-	IS NOT NULL"), '>', 0, 'failures are counted');
+cmp_ok($counted, '>', 0, 'failures are counted');
 $node->stop;
 $mangle->kill_kill;
 undef $mangle;
