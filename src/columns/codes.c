@@ -53,7 +53,11 @@ dictionary_unmap(DictionaryMaps *maps)
 	if (maps->table == 0)
 		return;
 	for (int i = 0; i < PAGE_MAP_MAX_COLUMNS; i++)
+	{
 		release(maps->files[i]);
+		if (maps->orders[i] != NULL)
+			pfree(maps->orders[i]);
+	}
 	memset(maps, 0, sizeof(*maps));
 }
 
@@ -176,7 +180,7 @@ codes_of(StringCodes *codes, const char *p, uint32 bytes)
 {
 	uint32		code = codes_find(codes, p, bytes);
 
-	if (code != GSD_NO_CODE)
+	if (code != GSD_NO_CODE || codes->ranks != NULL)
 		return code;
 	if (codes->limit + codes->count >= codes->most)
 		codes->too_wide = true;
@@ -204,6 +208,22 @@ codes_string(const StringCodes *codes, uint64 code, uint32 *bytes)
 		return NULL;
 	*bytes = codes->strings[code - codes->limit].bytes;
 	return codes->strings[code - codes->limit].p;
+}
+
+uint32
+codes_held(StringCodes *codes, const char *p, uint32 bytes)
+{
+	uint32		code = codes_of(codes, p, bytes);
+
+	return codes->ranks != NULL && code != GSD_NO_CODE ? codes->ranks->ranks[code] : code;
+}
+
+const char *
+codes_held_string(const StringCodes *codes, uint64 held, uint32 *bytes)
+{
+	if (codes->ranks == NULL)
+		return codes_string(codes, held, bytes);
+	return held < codes->ranks->count ? codes_string(codes, codes->ranks->codes[held], bytes) : NULL;
 }
 
 char *

@@ -15,11 +15,20 @@ typedef struct DictionaryFile DictionaryFile;
 
 extern const gsd_dictionary *dictionary_mapped(const DictionaryFile *file);
 
+/* The order of a dictionary's first strings by a collation, as codes, which a session keeps. */
+typedef struct StringOrder
+{
+	Oid			collation;
+	uint32		count;
+	uint32		codes[FLEXIBLE_ARRAY_MEMBER];
+} StringOrder;
+
 /* The mapped dictionaries of a table in the service. */
 typedef struct DictionaryMaps
 {
 	uint64		table;			/* its number; 0: none is mapped */
 	DictionaryFile *files[PAGE_MAP_MAX_COLUMNS];
+	StringOrder *orders[PAGE_MAP_MAX_COLUMNS];	/* NULL: none is known */
 } DictionaryMaps;
 
 /*
@@ -37,6 +46,14 @@ typedef struct NewString
 	uint32		bytes;
 } NewString;
 
+/* Ranks of all codes of a StringCodes, which differ, and their codes. */
+typedef struct StringRanks
+{
+	uint32		count;
+	uint32	   *ranks;			/* by code */
+	uint32	   *codes;			/* by rank */
+} StringRanks;
+
 typedef struct StringCodes
 {
 	const gsd_dictionary *file;
@@ -51,6 +68,7 @@ typedef struct StringCodes
 	Size		bytes;			/* of the list, as it is sent, */
 	Size		most_bytes;		/* which may be this many */
 	MemoryContext context;		/* of the list */
+	const StringRanks *ranks;	/* by which the column is known to the service; then no string is added.  NULL: by codes */
 } StringCodes;
 
 /* most_bytes of codes whose new strings are not sent. */
@@ -67,6 +85,12 @@ extern uint32 codes_find(const StringCodes *codes, const char *p, uint32 bytes);
 
 /* Returns the string of a code, or NULL: there is no such code. */
 extern const char *codes_string(const StringCodes *codes, uint64 code, uint32 *bytes);
+
+/* Returns what a string is known by to the service, its code or its rank; GSD_NO_CODE: no row has it. */
+extern uint32 codes_held(StringCodes *codes, const char *p, uint32 bytes);
+
+/* Returns the string that the service knows by a number, or NULL: there is none. */
+extern const char *codes_held_string(const StringCodes *codes, uint64 held, uint32 *bytes);
 
 /* Writes the list of new strings (gsd_strings).  Returns where it ends. */
 extern char *codes_write(const StringCodes *codes, char *to);

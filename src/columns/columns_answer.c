@@ -192,7 +192,7 @@ fetch(Asking *asking, const StoreQuestion *about, bool *stale)
 	EngineFailure failure = ENGINE_OK;
 	bool		overflow = false;
 	bool		too_many = false;
-	bool		reduces = gs_steps_reduces(about->steps);
+	bool		reduces = store_reduces(about);
 
 	if (!(reduces ?
 		  store_answer(asking->link, asking->added.count, reduced, gs_steps_result_bytes(about->steps), &answer, stale,
@@ -228,6 +228,18 @@ add_figures(const Asking *asking)
 	}
 }
 
+/* Has a question be about the ranks of strings that are ranked. */
+static void
+put_ranks(const ColumnsQuery *query, StoreQuestion *about)
+{
+	for (int i = 0; i < query->ncolumns; i++)
+		if (query->codes[i] != NULL && query->codes[i]->ranks != NULL)
+		{
+			about->ranks[i] = query->codes[i]->ranks->ranks;
+			about->nranks[i] = query->codes[i]->ranks->count;
+		}
+}
+
 /* Returns the question about the leaves that are held, one of which is the first in a chain; NULL: none is. */
 static const StoreQuestion *
 make_question(Asking *asking)
@@ -246,6 +258,7 @@ make_question(Asking *asking)
 			.ncolumns = (uint32) asking->question->query->ncolumns, .steps = asking->question->steps.steps,
 			.further = further
 		};
+		put_ranks(asking->question->query, &leaf->about);
 		further = &leaf->about;
 	}
 	return further;
@@ -308,7 +321,7 @@ begin_strings(const Asking *asking)
 	ColumnsQuestion *question = asking->question;
 	const char *why = leaves_begin_codes(&asking->leaves, asking->link, question->query);
 
-	for (int i = 0; i < asking->leaves.count && question->query->tests_strings && why == NULL; i++)
+	for (int i = 0; i < asking->leaves.count && question->query->needs_strings && why == NULL; i++)
 	{
 		Leaf	   *leaf = &asking->leaves.list[i];
 
@@ -317,6 +330,8 @@ begin_strings(const Asking *asking)
 		why = added_rows_note(question->query, question->snapshot, leaf->rel, leaf->columns, &leaf->proof,
 							  leaf->held ? &leaf->held->map : NULL);
 	}
+	if (why == NULL)
+		why = leaves_rank_codes(&asking->leaves, asking->link, question->query);
 	return why != NULL ? why : columns_steps(question->query, &question->values, &question->steps);
 }
 

@@ -147,8 +147,8 @@ convert(const ColumnDescription *column, Oid type, Datum value, Decimal *decimal
 }
 
 /*
- * Converts a string to its code, a temporary one that rows may share which are added to the question.  Without room for
- * one no row can have it.
+ * Converts a string to its code, a temporary one that rows may share which are added to the question, or to its rank.
+ * Without either no row can have it.
  */
 static const char *
 convert_string(StringCodes *codes, Oid type, Datum value, Decimal *decimal)
@@ -158,7 +158,7 @@ convert_string(StringCodes *codes, Oid type, Datum value, Decimal *decimal)
 	uint32		code;
 
 	(void) string_of_datum(type, -1, DatumGetPointer(value), &p, &bytes);
-	code = codes_of(codes, p, bytes);
+	code = codes_held(codes, p, bytes);
 	*decimal = (Decimal) {.floor = code, .exact = code != GSD_NO_CODE};
 	return NULL;
 }
@@ -438,13 +438,32 @@ append_ranges(FilterBuilder *builder)
 	}
 }
 
+/* Returns bits of codes as bits of what the service knows them by. */
+static const uint64 *
+held_bits(const StringCodes *codes, const uint64 *bits, Size words)
+{
+	uint64	   *held;
+
+	if (codes->ranks == NULL)
+		return bits;
+	held = palloc_extended((words + 1) * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (Size word = 0; word < words; word++)
+		for (uint64 left = bits[word]; left != 0; left &= left - 1)
+		{
+			uint32		rank = codes->ranks->ranks[word * 64 + (Size) pg_rightmost_one_pos64(left)];
+
+			held[rank / 64] |= UINT64CONST(1) << rank % 64;
+		}
+	return held;
+}
+
 /* Appends a test that a column's code is one of those whose bits are set, as a list if they are few. */
 static void
 append_bits(FilterBuilder *builder, int column)
 {
 	const StringCodes *codes = builder->codes[column];
-	const uint64 *bits = builder->bits[column];
 	Size		words = strings_words(codes);
+	const uint64 *bits = held_bits(codes, builder->bits[column], words);
 	uint64		count = pg_popcount((const char *) bits, (int) (words * sizeof(uint64)));
 	gs_constant list[FEW_CODES];
 	int			n = 0;

@@ -8,6 +8,7 @@
 #include "utils/lsyscache.h"
 
 #include "columns_leaves.h"
+#include "string_ranks.h"
 
 const char *
 leaves_open(Leaves *leaves, Relation table, const List *oids)
@@ -111,14 +112,23 @@ take_widths(const Leaves *leaves, const Leaf *held, ColumnsQuery *query)
 	}
 }
 
-const char *
-leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
+/* Returns the only leaf that is held. */
+static const Leaf *
+held_leaf(const Leaves *leaves)
 {
 	const Leaf *held = leaves->list;
-	const char *why = NULL;
 
 	while (held->held == NULL)
 		held++;
+	return held;
+}
+
+const char *
+leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
+{
+	const Leaf *held = held_leaf(leaves);
+	const char *why = NULL;
+
 	for (int i = 0; i < query->ncolumns && why == NULL; i++)
 	{
 		DictionaryFile *file;
@@ -131,6 +141,34 @@ leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 			break;
 		query->codes[i] = palloc(sizeof(StringCodes));
 		codes_begin(query->codes[i], file, (gs_type) query->columns[i].gs, CODES_UNSENT);
+	}
+	return why;
+}
+
+/* Returns true if a table lies on a device. */
+static bool
+is_on_device(ServiceLink *link, const Leaf *leaf)
+{
+	StoreInfo	info;
+	EngineFailure failure;
+
+	return store_info(link, RelationGetRelid(leaf->rel), &info, &failure) && info.device >= 0;
+}
+
+const char *
+leaves_rank_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
+{
+	const Leaf *held = held_leaf(leaves);
+	const char *why = NULL;
+
+	for (int i = 0; i < query->ncolumns && why == NULL; i++)
+	{
+		if (!OidIsValid(query->ranked[i]))
+			continue;
+		if (is_on_device(link, held))
+			return "it needs the order of strings, which lie on a device";
+		why = ranks_make(query->codes[i], &query->columns[i], query->ranked[i],
+						 &held->held->dictionaries->orders[held->indexes[i]]);
 	}
 	return why;
 }

@@ -50,4 +50,7 @@ extern bool leaves_have_strings(const ColumnsQuery *query);
  */
 extern const char *leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query);
 
+/* Ranks the codes that are to be, all of which are known.  Returns NULL, or why they cannot be. */
+extern const char *leaves_rank_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query);
+
 #endif

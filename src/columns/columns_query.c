@@ -316,6 +316,40 @@ add_doubles(ColumnsQuery *query, const QueryRequest *request, QueryAnswer *answe
 	return why == NULL ? add_request(query, request, &answer->request) : why;
 }
 
+/*
+ * Has a column held in the order of its values: strings by their ranks, where equal ones have equal bytes.  Returns
+ * false if it cannot be.
+ */
+static bool
+order_column(ColumnsQuery *query, int column, Oid collation)
+{
+	Oid		   *ranked = &query->ranked[column];
+
+	if (column >= QUERY_GIVEN || !terms_is_string(terms_column_type(query, column)))
+		return terms_is_ordered(query, column);
+	if (!terms_is_bytewise(collation) || (OidIsValid(*ranked) && *ranked != collation))
+		return false;
+	*ranked = collation;
+	query->needs_strings = true;
+	return true;
+}
+
+/* Adds the least or greatest of strings. */
+static const char *
+add_strings(ColumnsQuery *query, QueryRequest *request, QueryAnswer *answer)
+{
+	const char *why;
+	int			column;
+
+	request->argument = terms_without_casts(request->argument);
+	if (!IsA(request->argument, Var))
+		return "an aggregate's argument is not a column";
+	why = terms_column(query, request->argument, &column);
+	if (why == NULL && !order_column(query, column, answer->aggregate->inputcollid))
+		why = "an aggregate's argument is not a column that is held in its order";
+	return why == NULL ? add_request(query, request, &answer->request) : why;
+}
+
 /* Adds an aggregate with an argument over values of a type. */
 static const char *
 add_over_values(ColumnsQuery *query, QueryRequest *request, Oid type, QueryAnswer *answer)
@@ -327,6 +361,8 @@ add_over_values(ColumnsQuery *query, QueryRequest *request, Oid type, QueryAnswe
 		request->argument = NULL;
 	else if (type == FLOAT8OID || type == FLOAT4OID)
 		return add_doubles(query, request, answer);
+	else if (terms_is_string(type))
+		return add_strings(query, request, answer);
 	else if (!terms_is_number(type) && !terms_is_column(terms_without_casts(request->argument)) &&
 			 (OidIsValid(type) || !terms_is_number(exprType((const Node *) argument))))
 		return "an aggregate's argument is not an expression of + - * over columns";
@@ -398,8 +434,9 @@ add_over_all(ColumnsQuery *query, QueryKind kind, QueryRequest *request, QueryAn
 	why = terms_column(query, request->argument, &column);
 	if (why != NULL)
 		return why;
-	if (kind != QUERY_DISTINCT && (!terms_is_ordered(query, column) || terms_column_type(query, column) !=
-								   getBaseType(exprType((Node *) argument))))
+	if (kind != QUERY_DISTINCT &&
+		(terms_column_type(query, column) != getBaseType(exprType((Node *) argument)) ||
+		 !order_column(query, column, exprCollation((Node *) argument))))
 		return "an aggregate's argument is not a column that is held in its order";
 	if (query->columns[column].form == COLUMN_CODES && !terms_is_bytewise(exprCollation((Node *) argument)))
 		return "strings of other bytes may be equal";
@@ -511,7 +548,8 @@ add_limit(ColumnsQuery *query, const ColumnsParts *parts)
 
 		*order = (QueryOrder) {terms_member(query, expr), list_nth_int(parts->orders, 3 * i + 1) != 0,
 		list_nth_int(parts->orders, 3 * i + 2) != 0};
-		if (order->member < 0 || (order->member < query->nkeys && !terms_is_ordered(query, query->keys[order->member])))
+		if (order->member < 0 || (order->member < query->nkeys &&
+								  !order_column(query, query->keys[order->member], exprCollation((const Node *) expr))))
 			return "its order is not one of keys and exact aggregates";
 	}
 	query->limit = terms_value(query, linitial(parts->limits));
@@ -538,7 +576,7 @@ add_row_orders(ColumnsQuery *query, const ColumnsParts *parts)
 			return why;
 		order->descending = list_nth_int(parts->orders, at + 1) != 0;
 		order->nulls_first = list_nth_int(parts->orders, at + 2) != 0;
-		if (!terms_is_ordered(query, order->member))
+		if (!order_column(query, order->member, lfirst_node(Var, lc)->varcollid))
 			return "its order is not one of columns";
 	}
 	return NULL;

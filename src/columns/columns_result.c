@@ -29,6 +29,8 @@ typedef struct Answer
 	const Aggref *aggregate;
 	Oid			type;			/* of the argument */
 	int			scale;
+	const ColumnDescription *column;	/* of strings, */
+	const StringCodes *codes;	/* NULL: it is none of them */
 } Answer;
 
 static const char *const wrong = "the service's answer is impossible";
@@ -121,12 +123,28 @@ put_uuid(const gs_reduced *reduced, Datum *value)
 	return NULL;
 }
 
+/* Writes a string. */
+static const char *
+put_string(const Answer *answer, Datum *value)
+{
+	const gs_reduced *reduced = answer->reduced;
+	uint32		bytes;
+	const char *string = reduced->value[1] == 0 ? codes_held_string(answer->codes, reduced->value[0], &bytes) : NULL;
+
+	if (string == NULL)
+		return wrong;
+	*value = datum_of_string(getBaseType(answer->column->type), answer->column->typmod, string, bytes);
+	return NULL;
+}
+
 /* Writes one of the values: the smallest, the greatest, the one of a rank, a key. */
 static const char *
 put_value(const Answer *answer, Datum *value)
 {
 	double		extreme;
 
+	if (answer->codes != NULL)
+		return put_string(answer, value);
 	if (answer->type == UUIDOID)
 		return put_uuid(answer->reduced, value);
 	if (answer->type == NUMERICOID)
@@ -292,13 +310,22 @@ reduced_of(const GroupAnswers *group, int request)
 	return &group->reduced[group->steps->first[request]];
 }
 
+/* Returns the column that a request is about; -1: it has none. */
+static int
+column_of(const QueryRequest *request)
+{
+	return request->nitems == 1 && request->items[0].code == GS_CODE_COLUMN ? request->items[0].operand : -1;
+}
+
 /* Writes the value of an aggregate. */
 static const char *
 put_answer(const GroupAnswers *group, const QueryAnswer *question, Datum *value, bool *isnull)
 {
 	const QueryRequest *request = &group->query->requests[question->request];
+	int			column = column_of(request);
 	Answer		answer = {reduced_of(group, question->request), question->aggregate, request->type,
-	group->steps->scales[question->request]};
+	group->steps->scales[question->request], column >= 0 ? &group->query->columns[column] : NULL,
+	column >= 0 ? group->query->codes[column] : NULL};
 	uint64		count = group->steps->all_null[question->request] ? 0 : answer.reduced->count;
 	bool		counts = request->operation == GS_COUNT || request->operation == GS_DISTINCT;
 
@@ -317,30 +344,15 @@ put_answer(const GroupAnswers *group, const QueryAnswer *question, Datum *value,
 	return answer.type == FLOAT8OID ? put_float_sum(&answer, value) : put_sum(&answer, value);
 }
 
-/* Writes the string of a code. */
-static const char *
-put_string(const ColumnDescription *column, const StringCodes *codes, const gs_reduced *reduced, Datum *value)
-{
-	uint32		bytes;
-	const char *string = reduced->value[1] == 0 ? codes_string(codes, reduced->value[0], &bytes) : NULL;
-
-	if (string == NULL)
-		return wrong;
-	*value = datum_of_string(getBaseType(column->type), column->typmod, string, bytes);
-	return NULL;
-}
-
 const char *
 columns_value(const ColumnsQuery *query, int index, const gs_reduced *reduced, Datum *value, bool *isnull)
 {
 	const ColumnDescription *column = &query->columns[index];
-	Answer		answer = {reduced, NULL, getBaseType(column->type), column_scale(column)};
+	Answer		answer = {reduced, NULL, getBaseType(column->type), column_scale(column), column,
+	query->codes[index]};
 
 	*isnull = reduced->count == 0;
-	if (*isnull)
-		return NULL;
-	return column->form == COLUMN_CODES ? put_string(column, query->codes[index], reduced, value) :
-		put_value(&answer, value);
+	return *isnull ? NULL : put_value(&answer, value);
 }
 
 /* Returns true if the answers agree with the number of rows. */

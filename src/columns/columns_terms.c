@@ -301,7 +301,7 @@ add_function(const Terms *into, Oid op, Oid collation, Expr *tested, Expr *right
 
 	if (why != NULL)
 		return why;
-	into->query->tests_strings = true;
+	into->query->needs_strings = true;
 	term.value = terms_value(into->query, right);
 	append_term(into->terms, term);
 	return NULL;

@@ -321,7 +321,7 @@ is_page(const Offer *offer)
 		!contain_volatile_functions((Node *) offer->root->processed_tlist);
 }
 
-/* Returns a column of the table that has the values of a pathkey, in their type's own order, or NULL. */
+/* Returns a column of the table that has the values of a pathkey, in their type's own order and collation, or NULL. */
 static Var *
 column_of(const Offer *offer, const PathKey *key)
 {
@@ -333,6 +333,7 @@ column_of(const Offer *offer, const PathKey *key)
 		Var		   *var = (Var *) expr;
 
 		if (IsA(expr, Var) && var->varno == (int) offer->rel->relid && var->varattno > 0 &&
+			var->varcollid == key->pk_eclass->ec_collation &&
 			lookup_type_cache(getBaseType(var->vartype), TYPECACHE_BTREE_OPFAMILY)->btree_opf == key->pk_opfamily)
 			return var;
 	}
@@ -394,11 +395,19 @@ spanned_bits(const Offer *offer, Var *var)
 	ColumnDescription column;
 	double		low = INFINITY;
 	double		high = -INFINITY;
+	bool		is_default;
 
 	if (getBaseType(var->vartype) == FLOAT8OID)
 		return FLOAT8_BITS;
 	examine_variable(offer->root, (Node *) var, 0, &variable);
-	if (HeapTupleIsValid(variable.statsTuple) && column_describe_type(var->vartype, var->vartypmod, &column) == NULL)
+	if (terms_is_string(getBaseType(var->vartype)))
+	{
+		/* their ranks have no gaps */
+		low = 1;
+		high = get_variable_numdistinct(&variable, &is_default);
+	}
+	else if (HeapTupleIsValid(variable.statsTuple) &&
+			 column_describe_type(var->vartype, var->vartypmod, &column) == NULL)
 	{
 		widen(variable.statsTuple, STATISTIC_KIND_HISTOGRAM, &column, &low, &high);
 		widen(variable.statsTuple, STATISTIC_KIND_MCV, &column, &low, &high);

@@ -119,7 +119,8 @@ typedef struct ColumnsQuery
 	int			ncolumns;
 	ColumnDescription columns[2 * GS_STEPS_MAX_COLUMNS];	/* by type alone, and their numbers; then those given */
 	StringCodes *codes[2 * GS_STEPS_MAX_COLUMNS];	/* of a question that is open, by column; NULL: not of strings */
-	bool		tests_strings;	/* by functions, which have to know all strings */
+	Oid			ranked[GS_STEPS_MAX_COLUMNS];	/* the collation that strings are ranked by; InvalidOid: they are not */
+	bool		needs_strings;	/* all of them: functions test them, or they are ranked */
 	List	   *values;			/* expressions without columns, evaluated for each scan */
 	QueryTerms	where;
 	int			nwindows;

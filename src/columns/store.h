@@ -119,9 +119,15 @@ typedef struct StoreQuestion
 	const uint32 *columns;		/* of the table: the source's */
 	uint32		ncolumns;
 	const gs_steps *steps;
+	/* By column: ranks of codes, which the list is then about, in their number; NULL: it is about values. */
+	const uint32 *ranks[GS_STEPS_MAX_COLUMNS];
+	uint32		nranks[GS_STEPS_MAX_COLUMNS];
 	/* About another table as well, by its members above; for lists with keys, or aggregates of all values. */
 	const struct StoreQuestion *further;
 } StoreQuestion;
+
+/* Returns true if store_answer has the answer, as it is one group that rows are reduced to; else store_answer_groups. */
+extern bool store_reduces(const StoreQuestion *question);
 
 /* What was looked at in columns, and how long that took. */
 typedef struct StoreAnswer

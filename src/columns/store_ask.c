@@ -2,7 +2,7 @@
  * store_ask.c: a question about columns, as calls: a list of steps over pages that the service holds, and over rows
  * that the caller adds.
  *
- * The mask, the list and further tables lie in the first slots of the ring until the answer is there; chunks of rows
+ * The mask, the list, and further tables or ranks lie in the first slots of the ring until the answer is there; chunks of rows
  * use the others.  Groups that fit an area come with the answer, others in parts.  What a service that is wrong may say
  * is found where it can be: more groups than rows or than TOP asks for, counts that rows cannot have, a group that
  * comes twice, groups out of TOP's order; the same of rows, but for their order, which only the table knows.
@@ -41,13 +41,24 @@ further_bytes(const StoreQuestion *question)
 	return bytes;
 }
 
-/* Returns the first slot for chunks, behind the mask, the list and further tables. */
+/* Returns the bytes of a question's ranks. */
+static Size
+ranks_bytes(const StoreQuestion *question)
+{
+	Size		bytes = 0;
+
+	for (uint32 c = 0; c < question->ncolumns; c++)
+		bytes += question->ranks[c] != NULL ? gsd_ranks_bytes(question->nranks[c]) : 0;
+	return bytes;
+}
+
+/* Returns the first slot for chunks, behind the mask, the list, and what is behind that: further tables, or ranks. */
 static uint64
-first_chunk(const gsd_ring *layout, const StoreQuestion *question, uint64 *list, uint64 *further)
+first_chunk(const gsd_ring *layout, const StoreQuestion *question, uint64 *list, uint64 *behind)
 {
 	*list = gsd_slots_end(layout, 0, gsd_mask_bytes(question->nblocks));
-	*further = gsd_slots_end(layout, *list, question->steps->bytes);
-	return gsd_slots_end(layout, *further, further_bytes(question));
+	*behind = gsd_slots_end(layout, *list, question->steps->bytes);
+	return gsd_slots_end(layout, *behind, further_bytes(question) + ranks_bytes(question));
 }
 
 /* Makes sure that the ring has room for all of a question. */
@@ -56,9 +67,9 @@ make_room(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 {
 	Size		chunk = least_chunk(question);
 	uint64		list,
-				further;
+				behind;
 
-	while (first_chunk(&link->layout, question, &list, &further) + LEAST_CHUNKS > link->layout.slots ||
+	while (first_chunk(&link->layout, question, &list, &behind) + LEAST_CHUNKS > link->layout.slots ||
 		   link->layout.slot_bytes < chunk)
 	{
 		if (!link_enlarge(link, 2 * link->layout.slots * link->layout.slot_bytes, why))
@@ -87,16 +98,33 @@ fill_further(const StoreQuestion *question, char *at)
 	return n;
 }
 
-/*
- * Writes the mask, the list and further tables into slots, and notes which others are free.  Returns the number of
- * further tables.
- */
+/* Writes ranks.  Returns the number of columns that have some. */
 static uint32
-fill_slots(ServiceLink *link, const StoreQuestion *question)
+fill_ranks(const StoreQuestion *question, char *at)
+{
+	uint32		n = 0;
+
+	for (uint32 c = 0; c < question->ncolumns; c++)
+	{
+		gsd_ranks	head = {.column = c, .count = question->nranks[c]};
+
+		if (question->ranks[c] == NULL)
+			continue;
+		memcpy(at, &head, sizeof(head));
+		memcpy(at + sizeof(head), question->ranks[c], head.count * sizeof(uint32));
+		at += gsd_ranks_bytes(head.count);
+		n++;
+	}
+	return n;
+}
+
+/* Writes all of a question into slots, and notes which others are free. */
+static void
+fill_slots(ServiceLink *link, const StoreQuestion *question, gsd_ask *ask)
 {
 	uint64		list,
-				further,
-				first = first_chunk(&link->layout, question, &list, &further);
+				behind,
+				first = first_chunk(&link->layout, question, &list, &behind);
 
 	if (question->nblocks > 0)
 		memcpy(link_slot(link, 0), question->mask, gsd_mask_bytes(question->nblocks));
@@ -104,7 +132,17 @@ fill_slots(ServiceLink *link, const StoreQuestion *question)
 	link->free_slots = 0;
 	for (uint64 slot = first; slot < link->layout.slots; slot++)
 		link->free_slots |= (uint64) 1 << slot;
-	return question->further != NULL ? fill_further(question, link_slot(link, (uint32) further)) : 0;
+	ask->further = ask->ranked = 0;
+	if (question->further != NULL)
+		ask->further = fill_further(question, link_slot(link, (uint32) behind));
+	else if (ranks_bytes(question) > 0)
+		ask->ranked = fill_ranks(question, link_slot(link, (uint32) behind));
+}
+
+bool
+store_reduces(const StoreQuestion *question)
+{
+	return gs_steps_reduces(question->steps) && ranks_bytes(question) == 0;
 }
 
 bool
@@ -117,7 +155,7 @@ store_ask(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 		!make_room(link, question, why))
 		return false;
 	gsd_head(&message.head, GSD_ASK, sizeof(gsd_ask) + question->ncolumns * sizeof(uint32));
-	message.ask.further = fill_slots(link, question);
+	fill_slots(link, question, &message.ask);
 	message.ask.job = ++link->job;
 	message.ask.steps_bytes = question->steps->bytes;
 	message.ask.table = question->table;

@@ -338,6 +338,14 @@ void gsd_rows_free(row_segments *r);
 
 /* ---------------------------------------------------------------- columns_groups.c: questions with groups, or rows */
 
+/* The ranks of a column's codes. */
+typedef struct code_ranks
+{
+	uint64_t bytes;
+	uint32_t count, highest;
+	uint32_t of[];
+} code_ranks;
+
 typedef struct grouping
 {
 	page_job *pages;
@@ -349,7 +357,11 @@ typedef struct grouping
 	uint64_t added_room; /* of the list of added chunks */
 	uint64_t reserved;	/* on the device */
 	uint64_t bytes;		/* of a group, or a row */
-	row_segments rows_of; /* of a question about rows */
+	row_segments rows_of; /* of a question about rows, or ranks */
+	code_ranks *ranks[GS_STEPS_MAX_COLUMNS]; /* of the list's columns; NULL: not of this one */
+	bool ranked;		  /* of some column */
+	char *ranked_values;  /* of all segments */
+	uint64_t ranked_bytes;
 	uint64_t count, given;
 	_Atomic uint32_t status; /* of a part that failed */
 } grouping;
@@ -358,6 +370,13 @@ typedef struct grouping
 gs_status gsd_grouping_begin(grouping *g, page_job *j, const gs_steps *steps);
 /* Adds the further tables of a question, which lie behind its list in the ring, whose owner may be writing to it. */
 gs_status gsd_grouping_tables(grouping *g, const gsd_ask *m);
+/* Returns where in the ring that begins which lies behind a question's list. */
+static inline uint64_t
+gsd_behind_list(const connection *c, const gsd_ask *m)
+{
+	return gsd_slots_end(&c->layout, gsd_slots_end(&c->layout, 0, gsd_mask_bytes(m->blocks)), m->steps_bytes) *
+		   c->layout.slot_bytes;
+}
 /* Keeps a chunk, whose owner may be writing to it.  rows becomes the number of its rows. */
 gs_status gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *rows);
 /* Makes the groups.  GS_TOO_BIG: too many. */
@@ -366,6 +385,14 @@ gs_status gsd_grouping_do(grouping *g);
 gs_status gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n);
 /* answered: counts an answer of the further tables. */
 void gsd_grouping_free(grouping *g, bool answered);
+
+/* ---------------------------------------------------------------- columns_ranks.c: codes of strings as ranks */
+
+/* Copies the ranks of a question, which lie behind its list in the ring, whose owner may be writing to it. */
+gs_status gsd_ranks_read(grouping *g, const gsd_ask *m);
+/* Gives the columns of all segments, which are named, ranks instead of codes, and the ranges of these. */
+gs_status gsd_ranks_put(grouping *g);
+void gsd_ranks_free(grouping *g);
 
 /* ---------------------------------------------------------------- columns_check.c, columns_ask.c */
 

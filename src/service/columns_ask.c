@@ -1,7 +1,7 @@
 /*
  * columns_ask.c: questions about columns: GSD_ASK with a list of steps, rows of the client's own, and the answer.
  *
- * Lists that gs_reduce_rows carries out add up as rows come; columns_groups.c does all others.  A question that fails
+ * Lists that gs_reduce_rows carries out add up as rows come; columns_groups.c does all others, and those about ranks.  A question that fails
  * stays one until its end: what follows is taken and not looked at, and GSD_FINISH hears why.
  */
 #include "columns.h"
@@ -173,7 +173,7 @@ begin(question *q, connection *c, const gsd_ask *m)
 	prepare(q, c, m);
 	if (!gsd_pages_have_columns(&q->pages))
 		return GS_INVALID;
-	q->reduces = gs_steps_reduces(&q->steps);
+	q->reduces = gs_steps_reduces(&q->steps) && m->ranked == 0;
 	if (q->reduces && m->further > 0)
 		return GS_PROTOCOL;
 	q->result_bytes = gs_steps_result_bytes(&q->steps);
@@ -181,6 +181,8 @@ begin(question *q, connection *c, const gsd_ask *m)
 	GS_TRY(gsd_pages_pin(&q->pages, m->version));
 	if (m->further > 0)
 		GS_TRY(gsd_grouping_tables(&q->groups, m));
+	if (m->ranked > 0)
+		GS_TRY(gsd_ranks_read(&q->groups, m));
 	return gsd_pages_engine(&q->pages, 0) != NULL ? GS_OK : GS_NOMEM;
 }
 

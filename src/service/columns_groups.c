@@ -132,8 +132,7 @@ gs_status
 gsd_grouping_tables(grouping *g, const gsd_ask *m)
 {
 	const connection *c = g->pages->c;
-	uint64_t slot = gsd_slots_end(&c->layout, gsd_slots_end(&c->layout, 0, gsd_mask_bytes(m->blocks)), m->steps_bytes);
-	uint64_t at = slot * c->layout.slot_bytes, end = c->layout.slots * c->layout.slot_bytes, used;
+	uint64_t at = gsd_behind_list(c, m), end = c->layout.slots * c->layout.slot_bytes, used;
 
 	for (uint32_t i = 0; i < m->further; i++, at += used)
 		GS_TRY(add_table(g, c->ring + at, end - at, &used));
@@ -214,6 +213,15 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 	return GS_OK;
 }
 
+/*
+ * Returns true if rows name segments by one list, rather than by those that a worker meets.
+ */
+static bool
+is_named(const grouping *g)
+{
+	return g->ranked || gs_steps_rows(g->steps) != NULL;
+}
+
 /* A grouping, one of its tables, and the segments that were joined last. */
 typedef struct joining
 {
@@ -238,7 +246,7 @@ join_run(void *arg, const page_run *run)
 		return GS_OK;
 	*known = run->of;
 	join_segment(g, run->of, join->table->columns);
-	return gs_steps_rows(g->steps) == NULL || gsd_rows_add(&g->rows_of, g->pages, run->of) ? GS_OK : GS_NOMEM;
+	return !is_named(g) || gsd_rows_add(&g->rows_of, g->pages, run->of) ? GS_OK : GS_NOMEM;
 }
 
 /*
@@ -258,7 +266,7 @@ join_pages(grouping *g, const page_job *table)
 static gs_status
 name_segments(grouping *g)
 {
-	if (gs_steps_rows(g->steps) == NULL)
+	if (!is_named(g))
 		return GS_OK;
 	g->pages->named = &g->rows_of;
 	return gsd_rows_add_added(&g->rows_of, g->pages) ? GS_OK : GS_NOMEM;
@@ -357,6 +365,8 @@ group_in_turn(page_job *j)
 	for (const page_job *table = j; table != NULL; table = table->further)
 		GS_TRY(join_pages(g, table));
 	GS_TRY(name_segments(g));
+	if (g->ranked)
+		GS_TRY(gsd_ranks_put(g));
 	GS_TRY(open_engine(g));
 	GS_TRY(open_groups(g, workers));
 	GS_TRY(gsd_pages_run(j));
@@ -411,6 +421,7 @@ gsd_grouping_free(grouping *g, bool answered)
 	if (g->groups != NULL)
 		gs_groups_close(g->groups, g->engine);
 	gsd_rows_free(&g->rows_of);
+	gsd_ranks_free(g);
 	if (g->reserved > 0)
 		gsd_device_reserve_less(j->t->place->dev, g->reserved);
 	for (uint32_t i = 0; i < j->nadded; i++)

@@ -98,8 +98,8 @@ check_valid(const gsd_check *check, size_t bytes)
 static bool
 ask_valid(const gsd_ask *ask, size_t bytes)
 {
-	return bytes >= sizeof(*ask) && ask->table != 0 && ask->zero == 0 && ask->ncolumns > 0 &&
-		   ask->ncolumns <= GS_STEPS_MAX_COLUMNS &&
+	return bytes >= sizeof(*ask) && ask->table != 0 && ask->ncolumns > 0 && ask->ncolumns <= GS_STEPS_MAX_COLUMNS &&
+		   ask->ranked <= ask->ncolumns && (ask->ranked == 0 || ask->further == 0) &&
 		   ask->steps_bytes >= sizeof(gs_steps) && ask->steps_bytes <= GS_STEPS_MAX_BYTES &&
 		   bytes == sizeof(*ask) + ask->ncolumns * sizeof(uint32_t);
 }

@@ -19,7 +19,7 @@
 #endif
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 9
+#define GSD_VERSION 10
 
 /* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
@@ -436,7 +436,9 @@ typedef struct gsd_checked
  * (GSD_WANTED).  Column indexes follow, one for each column of the list.
  *
  * Lists that gs_reduce_rows does not carry out may be about further tables in the same place, whose rows count as well:
- * so many gsd_asked begin in the slot after the list, each behind the mask of the one before.
+ * so many gsd_asked begin in the slot after the list, each behind the mask of the one before.  Instead of these, ranks
+ * of some columns' codes may begin there, each gsd_ranks behind the one before: the list is then about ranks where it
+ * names such a column, in chunks as well, which have codes.
  */
 typedef struct gsd_ask
 {
@@ -446,11 +448,19 @@ typedef struct gsd_ask
 	uint64_t table;
 	uint64_t version;
 	uint32_t blocks;
-	uint32_t further;
-	uint32_t zero;
+	uint32_t further; /* gsd_asked; 0 unless ranked is */
+	uint32_t ranked;  /* gsd_ranks */
 	uint32_t ncolumns;
 	uint32_t columns[];
 } gsd_ask;
+
+/* Ranks of all codes of a column, in host memory, which fit its type.  gsd_ranks_bytes from its begin on is the next. */
+typedef struct gsd_ranks
+{
+	uint32_t column; /* of the list */
+	uint32_t count;
+	uint32_t ranks[];
+} gsd_ranks;
 
 /* A further table of a question.  gsd_asked_bytes from its begin on is its mask. */
 typedef struct gsd_asked
@@ -507,6 +517,13 @@ static inline uint64_t
 gsd_asked_bytes(uint32_t ncolumns)
 {
 	return sizeof(gsd_asked) + (ncolumns + 1) / 2 * 2 * sizeof(uint32_t);
+}
+
+/* Returns the bytes of the ranks of a column's codes. */
+static inline uint64_t
+gsd_ranks_bytes(uint32_t count)
+{
+	return sizeof(gsd_ranks) + ((uint64_t) count + 1) / 2 * 2 * sizeof(uint32_t);
 }
 
 /* Any message. */
