@@ -68,7 +68,7 @@ typedef struct StringCodes
 	Size		bytes;			/* of the list, as it is sent, */
 	Size		most_bytes;		/* which may be this many */
 	MemoryContext context;		/* of the list */
-	const StringRanks *ranks;	/* by which the column is known to the service; then no string is added.  NULL: by codes */
+	const StringRanks *ranks;	/* the question is about these, and no string is added; NULL: it is about codes */
 } StringCodes;
 
 /* most_bytes of codes whose new strings are not sent. */

@@ -126,7 +126,7 @@ typedef struct StoreQuestion
 	const struct StoreQuestion *further;
 } StoreQuestion;
 
-/* Returns true if store_answer has the answer, as it is one group that rows are reduced to; else store_answer_groups. */
+/* Returns true if store_answer has the answer to a question, false if store_answer_groups has it. */
 extern bool store_reduces(const StoreQuestion *question);
 
 /* What was looked at in columns, and how long that took. */

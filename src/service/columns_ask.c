@@ -1,8 +1,9 @@
 /*
  * columns_ask.c: questions about columns: GSD_ASK with a list of steps, rows of the client's own, and the answer.
  *
- * Lists that gs_reduce_rows carries out add up as rows come; columns_groups.c does all others, and those about ranks.  A question that fails
- * stays one until its end: what follows is taken and not looked at, and GSD_FINISH hears why.
+ * Lists that gs_reduce_rows carries out add up as rows come, unless they are about ranks; columns_groups.c does all
+ * others.  A question that fails stays one until its end: what follows is taken and not looked at, and GSD_FINISH hears
+ * why.
  */
 #include "columns.h"
 #include "kernels/gs_steps.h"

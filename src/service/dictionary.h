@@ -39,6 +39,21 @@ typedef struct gsd_strings
 	uint32_t count;
 } gsd_strings;
 
+/* Ranks of all codes of a column in a question's list, which fit its type: so many follow. */
+typedef struct gsd_ranks
+{
+	uint32_t column;
+	uint32_t count;
+	uint32_t ranks[];
+} gsd_ranks;
+
+/* Returns the bytes of the ranks of a column, behind which another's may begin. */
+static inline uint64_t
+gsd_ranks_bytes(uint32_t count)
+{
+	return sizeof(gsd_ranks) + ((uint64_t) count + 1) / 2 * 2 * sizeof(uint32_t);
+}
+
 #define GSD_DICTIONARY_HEADER 64u
 
 /* Returns the end of each string. */

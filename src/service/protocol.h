@@ -436,9 +436,9 @@ typedef struct gsd_checked
  * (GSD_WANTED).  Column indexes follow, one for each column of the list.
  *
  * Lists that gs_reduce_rows does not carry out may be about further tables in the same place, whose rows count as well:
- * so many gsd_asked begin in the slot after the list, each behind the mask of the one before.  Instead of these, ranks
- * of some columns' codes may begin there, each gsd_ranks behind the one before: the list is then about ranks where it
- * names such a column, in chunks as well, which have codes.
+ * so many gsd_asked begin in the slot after the list, each behind the mask of the one before.  Instead of these,
+ * gsd_ranks of some columns (dictionary.h) may begin there, one behind the other: the list is then about the ranks of
+ * their codes.  Chunks have codes.
  */
 typedef struct gsd_ask
 {
@@ -453,14 +453,6 @@ typedef struct gsd_ask
 	uint32_t ncolumns;
 	uint32_t columns[];
 } gsd_ask;
-
-/* Ranks of all codes of a column, in host memory, which fit its type.  gsd_ranks_bytes from its begin on is the next. */
-typedef struct gsd_ranks
-{
-	uint32_t column; /* of the list */
-	uint32_t count;
-	uint32_t ranks[];
-} gsd_ranks;
 
 /* A further table of a question.  gsd_asked_bytes from its begin on is its mask. */
 typedef struct gsd_asked
@@ -517,13 +509,6 @@ static inline uint64_t
 gsd_asked_bytes(uint32_t ncolumns)
 {
 	return sizeof(gsd_asked) + (ncolumns + 1) / 2 * 2 * sizeof(uint32_t);
-}
-
-/* Returns the bytes of the ranks of a column's codes. */
-static inline uint64_t
-gsd_ranks_bytes(uint32_t count)
-{
-	return sizeof(gsd_ranks) + ((uint64_t) count + 1) / 2 * 2 * sizeof(uint32_t);
 }
 
 /* Any message. */

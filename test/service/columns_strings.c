@@ -55,7 +55,7 @@ put_strings(peer *p, uint32_t first, uint32_t n, uint32_t number, uint32_t lengt
 	return (uint32_t) (to - begin);
 }
 
-/* Stores a page of 10 rows, with strings that lie in the slot. */
+/* Stores a page of 10 rows with the first codes, and with strings that lie in the slot. */
 static gs_status
 store_strings(peer *p, gs_type type, uint64_t strings_at, uint32_t bytes)
 {
@@ -66,7 +66,8 @@ store_strings(peer *p, gs_type type, uint64_t strings_at, uint32_t bytes)
 	gsd_store m;
 
 	(void) gs_chunk_init(chunk, STRINGS_AT / 2, specs, 2, 64, 0);
-	memset((char *) chunk + chunk->columns[0].values, 0, 64);
+	for (uint8_t i = 0; i < 10; i++)
+		((uint8_t *) chunk + chunk->columns[0].values)[i] = i;
 	chunk->rows = 10;
 	gsd_head(&m.head, GSD_STORE, sizeof(m));
 	m.table = STRINGS_TABLE;
@@ -139,15 +140,76 @@ test_wrong(peer *p)
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, bytes) == GS_INVALID, "refused: strings that are not there");
 }
 
+/* Asks for the least and greatest rank of the page's codes, of so many tables of ranks. */
+static gs_status
+ask_ranks(peer *p, const gsd_ranks *head, uint32_t first, uint32_t tables)
+{
+	static const gs_type types[2] = {GS_U8, GS_I32};
+	char bytes[sizeof(gsd_ask) + 2 * sizeof(uint32_t)] __attribute__((aligned(8)));
+	gsd_ask *m = (gsd_ask *) bytes;
+	gsd_ranks *ranks = (gsd_ranks *) slot_chunk(p, 2);
+	steps_list l;
+
+	list_begin(&l, types, 2);
+	list_group(&l, 2);
+	list_column(&l, GS_MIN, 0, GS_NUMBER_I32);
+	list_column(&l, GS_MAX, 0, GS_NUMBER_I32);
+	*(uint64_t *) slot_chunk(p, 0) = 2;
+	memcpy(slot_chunk(p, 1), &l, l.head.bytes);
+	*ranks = *head;
+	for (uint32_t code = 0; code < 202; code++)
+		ranks->ranks[code] = first - code;
+	gsd_head(&m->head, GSD_ASK, sizeof(bytes));
+	m->job = ++p->job;
+	m->steps_bytes = l.head.bytes;
+	m->table = STRINGS_TABLE;
+	m->version = 1;
+	m->blocks = 2;
+	m->ranked = tables;
+	m->ncolumns = 2;
+	m->columns[0] = 0;
+	m->columns[1] = 1;
+	(void) gsd_send(p->fd, &m->head, -1);
+	say_count(p, GSD_FINISH, 0);
+	return answered(p);
+}
+
+/* Ranks of codes, and what is wrong about them. */
+static void
+test_ranks(peer *p, uint32_t segment)
+{
+	const gs_reduced *r = (const gs_reduced *) (p->ring + SLOTS * SLOT_BYTES);
+	const gsd_ranks right = {.column = 0, .count = 202}, none = {.column = 2, .count = 202},
+					other = {.column = 1, .count = 202}, large = {.column = 0, .count = UINT32_MAX};
+
+	tap_ok(publish(p, STRINGS_TABLE, 1, 1, 1, segment) == GS_OK, "the page is published");
+	tap_ok(ask_ranks(p, &right, 0, 0) == GS_OK && r[0].value[0] == 0 && r[1].value[0] == 9, "codes without ranks");
+	say_number(p, GSD_INFO, STRINGS_RELATION);
+	if (hear(p) == GSD_TABLE_INFO && p->in.table_info.device >= 0)
+	{
+		tap_ok(ask_ranks(p, &right, 201, 1) == GS_TOO_BIG, "no ranks on a device");
+		return;
+	}
+	tap_ok(ask_ranks(p, &right, 201, 1) == GS_OK && r[0].value[0] == 192 && r[1].value[0] == 201, "ranks of codes");
+	tap_ok(ask_ranks(p, &right, 400, 1) == GS_PROTOCOL, "refused: ranks that the width does not hold");
+	tap_ok(ask_ranks(p, &none, 201, 1) == GS_PROTOCOL, "refused: ranks of no column");
+	tap_ok(ask_ranks(p, &other, 201, 1) == GS_PROTOCOL, "refused: ranks of numbers");
+	tap_ok(ask_ranks(p, &large, 201, 1) == GS_PROTOCOL, "refused: ranks beyond the ring");
+	tap_ok(ask_ranks(p, &right, 201, 2) == GS_PROTOCOL, "refused: ranks that are not there");
+	tap_ok(ask_ranks(p, &right, 201, 1) == GS_OK && r[0].value[0] == 192, "and then right ones");
+}
+
 void
 test_strings(peer *p)
 {
 	const gsd_dictionary *small, *large;
+	uint32_t segment;
 
 	tap_ok(make_strings_table(p, GS_U8) == GS_OK, "a table with a dictionary is made");
 	tap_ok(make_strings_table(p, GS_U8) == GS_OK && make_strings_table(p, GS_U16) == GS_INVALID,
 		   "and taken over as it is");
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 0, 100, 0, 40)) == GS_OK, "strings come with a segment");
+	segment = (uint32_t) p->in.done.number;
 	small = map_dictionary(p, 0);
 	tap_ok(small != NULL && strings_right(small, 100, 40), "and get codes in their order");
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 100, 60, 90, 40)) == GS_OK &&
@@ -161,6 +223,7 @@ test_strings(peer *p)
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 202, 100, 2000, 8)) == GS_TOO_BIG &&
 			   p->in.done.number == 1,
 		   "more codes than the width has");
+	test_ranks(p, segment);
 	say_number(p, GSD_DROP, STRINGS_TABLE);
 	tap_ok(heard_done(p) == GS_OK, "the table goes");
 }

@@ -47,7 +47,8 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 			return m->check.ncolumns > 0 && m->check.slot < GSD_MAX_SLOTS &&
 				   sizeof(gsd_check) + m->check.ncolumns * sizeof(uint32_t) == bytes;
 		case GSD_ASK:
-			return m->ask.ranked <= m->ask.ncolumns && m->ask.ranked * m->ask.further == 0 && m->ask.ncolumns > 0 && m->ask.ncolumns <= GS_STEPS_MAX_COLUMNS &&
+			return m->ask.ncolumns > 0 && m->ask.ncolumns <= GS_STEPS_MAX_COLUMNS &&
+				   m->ask.ranked <= m->ask.ncolumns && (m->ask.ranked == 0 || m->ask.further == 0) &&
 				   m->ask.steps_bytes >= sizeof(gs_steps) && m->ask.steps_bytes <= GS_STEPS_MAX_BYTES &&
 				   sizeof(gsd_ask) + m->ask.ncolumns * sizeof(uint32_t) == bytes;
 		case GSD_ANSWERED:
