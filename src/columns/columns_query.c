@@ -316,38 +316,27 @@ add_doubles(ColumnsQuery *query, const QueryRequest *request, QueryAnswer *answe
 	return why == NULL ? add_request(query, request, &answer->request) : why;
 }
 
-/*
- * Has a column held in the order of its values: strings by their ranks, where equal ones have equal bytes.  Returns
- * false if it cannot be.
- */
-static bool
-order_column(ColumnsQuery *query, int column, Oid collation)
-{
-	Oid		   *ranked = &query->ranked[column];
-
-	if (column >= QUERY_GIVEN || !terms_is_string(terms_column_type(query, column)))
-		return terms_is_ordered(query, column);
-	if (!terms_is_bytewise(collation) || (OidIsValid(*ranked) && *ranked != collation))
-		return false;
-	*ranked = collation;
-	query->needs_strings = true;
-	return true;
-}
-
-/* Adds the least or greatest of strings. */
+/* Adds an aggregate of a column's values, in whose order it may look at them. */
 static const char *
-add_strings(ColumnsQuery *query, QueryRequest *request, QueryAnswer *answer)
+add_over_column(ColumnsQuery *query, Expr *argument, bool ordered, QueryRequest *request, QueryAnswer *answer)
 {
+	Oid			type = getBaseType(exprType((Node *) argument));
+	Oid			collation = exprCollation((Node *) argument);
 	const char *why;
 	int			column;
 
-	request->argument = terms_without_casts(request->argument);
-	if (!IsA(request->argument, Var))
+	request->argument = terms_without_casts(argument);
+	if (!terms_is_column(request->argument))
 		return "an aggregate's argument is not a column";
 	why = terms_column(query, request->argument, &column);
-	if (why == NULL && !order_column(query, column, answer->aggregate->inputcollid))
-		why = "an aggregate's argument is not a column that is held in its order";
-	return why == NULL ? add_request(query, request, &answer->request) : why;
+	if (why != NULL)
+		return why;
+	if (ordered && ((!terms_is_string(type) && type != terms_column_type(query, column)) ||
+					!terms_order(query, column, collation)))
+		return "an aggregate's argument is not a column that is held in its order";
+	if (query->columns[column].form == COLUMN_CODES && !terms_is_bytewise(collation))
+		return "strings of other bytes may be equal";
+	return add_request(query, request, &answer->request);
 }
 
 /* Adds an aggregate with an argument over values of a type. */
@@ -362,7 +351,7 @@ add_over_values(ColumnsQuery *query, QueryRequest *request, Oid type, QueryAnswe
 	else if (type == FLOAT8OID || type == FLOAT4OID)
 		return add_doubles(query, request, answer);
 	else if (terms_is_string(type))
-		return add_strings(query, request, answer);
+		return add_over_column(query, request->argument, true, request, answer);
 	else if (!terms_is_number(type) && !terms_is_column(terms_without_casts(request->argument)) &&
 			 (OidIsValid(type) || !terms_is_number(exprType((const Node *) argument))))
 		return "an aggregate's argument is not an expression of + - * over columns";
@@ -413,8 +402,6 @@ add_over_all(ColumnsQuery *query, QueryKind kind, QueryRequest *request, QueryAn
 {
 	Expr	   *argument = linitial_node(TargetEntry, answer->aggregate->args)->expr;
 	Expr	   *fraction;
-	const char *why;
-	int			column;
 
 	request->operation = kind == QUERY_DISTINCT ? GS_DISTINCT : kind == QUERY_MODE ? GS_MODE :
 		kind == QUERY_DISCRETE ? GS_RANK_DISC : GS_RANK_FLOOR;
@@ -428,19 +415,7 @@ add_over_all(ColumnsQuery *query, QueryKind kind, QueryRequest *request, QueryAn
 		request->fraction = terms_value(query, fraction);
 		request->fraction_type = exprType((Node *) fraction);
 	}
-	request->argument = terms_without_casts(argument);
-	if (!terms_is_column(request->argument))
-		return "an aggregate's argument is not a column";
-	why = terms_column(query, request->argument, &column);
-	if (why != NULL)
-		return why;
-	if (kind != QUERY_DISTINCT &&
-		(terms_column_type(query, column) != getBaseType(exprType((Node *) argument)) ||
-		 !order_column(query, column, exprCollation((Node *) argument))))
-		return "an aggregate's argument is not a column that is held in its order";
-	if (query->columns[column].form == COLUMN_CODES && !terms_is_bytewise(exprCollation((Node *) argument)))
-		return "strings of other bytes may be equal";
-	return add_request(query, request, &answer->request);
+	return add_over_column(query, argument, kind != QUERY_DISTINCT, request, answer);
 }
 
 /* Adds the number of runs of a gpu_rle. */
@@ -549,7 +524,7 @@ add_limit(ColumnsQuery *query, const ColumnsParts *parts)
 		*order = (QueryOrder) {terms_member(query, expr), list_nth_int(parts->orders, 3 * i + 1) != 0,
 		list_nth_int(parts->orders, 3 * i + 2) != 0};
 		if (order->member < 0 || (order->member < query->nkeys &&
-								  !order_column(query, query->keys[order->member], exprCollation((const Node *) expr))))
+								  !terms_order(query, query->keys[order->member], exprCollation((const Node *) expr))))
 			return "its order is not one of keys and exact aggregates";
 	}
 	query->limit = terms_value(query, linitial(parts->limits));
@@ -576,7 +551,7 @@ add_row_orders(ColumnsQuery *query, const ColumnsParts *parts)
 			return why;
 		order->descending = list_nth_int(parts->orders, at + 1) != 0;
 		order->nulls_first = list_nth_int(parts->orders, at + 2) != 0;
-		if (!order_column(query, order->member, lfirst_node(Var, lc)->varcollid))
+		if (!terms_order(query, order->member, lfirst_node(Var, lc)->varcollid))
 			return "its order is not one of columns";
 	}
 	return NULL;

@@ -165,6 +165,20 @@ terms_is_ordered(const ColumnsQuery *query, int column)
 	return type != UUIDOID && !terms_is_string(type) && !type_is_enum(type);
 }
 
+bool
+terms_order(ColumnsQuery *query, int column, Oid collation)
+{
+	Oid		   *ranked = &query->ranked[column];
+
+	if (column >= QUERY_GIVEN || !terms_is_string(terms_column_type(query, column)))
+		return terms_is_ordered(query, column);
+	if (!terms_is_bytewise(collation) || (OidIsValid(*ranked) && *ranked != collation))
+		return false;
+	*ranked = collation;
+	query->needs_strings = true;
+	return true;
+}
+
 /* ---------------------------------------------------------------- conditions */
 
 /* Returns true if values of a type can be converted exactly to be compared with a column of another. */

@@ -34,6 +34,12 @@ extern const char *terms_column(ColumnsQuery *query, const Expr *expr, int *inde
 /* Returns true if values of a column's type have the order of what is held of them. */
 extern bool terms_is_ordered(const ColumnsQuery *query, int column);
 
+/*
+ * Has a column be known in the order of its values: strings by their ranks, where equal ones have equal bytes.  Returns
+ * false if it cannot be.
+ */
+extern bool terms_order(ColumnsQuery *query, int column, Oid collation);
+
 /* Returns the base type of a column. */
 extern Oid	terms_column_type(const ColumnsQuery *query, int column);
 

@@ -3,9 +3,9 @@
  * that the caller adds.
  *
  * The mask, the list, and further tables or ranks lie in the first slots of the ring until the answer is there; chunks
- * of rows use the others.  Groups that fit an area come with the answer, others in parts.  What a service that is wrong may say
- * is found where it can be: more groups than rows or than TOP asks for, counts that rows cannot have, a group that
- * comes twice, groups out of TOP's order; the same of rows, but for their order, which only the table knows.
+ * of rows use the others.  Groups that fit an area come with the answer, others in parts.  What a service that is wrong
+ * may say is found where it can be: more groups than rows or than TOP asks for, counts that rows cannot have, a group
+ * that comes twice, groups out of TOP's order; the same of rows, but for their order, which only the table knows.
  */
 #include "postgres.h"
 
