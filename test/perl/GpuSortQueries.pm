@@ -263,7 +263,7 @@ sub returned
 sub page_query
 {
 	my ($table, $columns, $plain) = @_;
-	my @names = grep { $columns->{$_} !~ /^uuid/ && !is_string($columns->{$_}) } sort keys %$columns;
+	my @names = grep { $columns->{$_} !~ /^uuid/ && !($plain && is_string($columns->{$_})) } sort keys %$columns;
 	my @order = map { one_of(@names) } 1 .. one_of(1, 1, 2, $plain ? 2 : 4);
 	my $where = random_filter($columns, $plain);
 	my $limit = one_of(1, 5, 20, 20, 1000);
