@@ -13,9 +13,8 @@
 
 #include "dictionary.h"
 
-/* Linux 5.1; its value is part of the kernel's interface. */
 #ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
+#define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1; part of the kernel's interface */
 #endif
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
