@@ -89,6 +89,7 @@ typedef struct gs_engine_ops
 	const struct gs_group_ops *groups; /* groups.h; NULL: none */
 	const struct gs_group_ops *places; /* of lists with ROWS; NULL: none */
 	const struct gs_group_ops *windows; /* of lists with windows; NULL: none */
+	const struct gs_group_ops *computed; /* of lists with COMPUTE; NULL: none */
 } gs_engine_ops;
 
 struct gs_engine

@@ -12,6 +12,8 @@
 static const struct gs_group_ops *
 ops_for(const gs_engine *engine, const gs_steps *steps)
 {
+	if (gs_steps_compute(steps) != NULL)
+		return engine->ops->computed;
 	if (gs_steps_window(steps) != NULL)
 		return engine->ops->windows;
 	return gs_steps_rows(steps) != NULL ? engine->ops->places : engine->ops->groups;
@@ -182,6 +184,9 @@ gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range 
 	gs_row_order orders[GS_STEPS_MAX_KEYS] = {{0}};
 	uint32_t n;
 
+	*keys = (gs_packed_keys){.n = 0};
+	if (gs_steps_compute(steps) != NULL) /* keys are those of the list behind it */
+		return GS_OK;
 	if (rows != NULL)
 		return gs_packed_orders_make(keys, steps, ranges, rows->orders, rows->norders, most);
 	if (w != NULL)

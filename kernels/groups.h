@@ -199,6 +199,13 @@ struct gs_group_ops
 gs_status gs_window_after(const gs_host *host, const gs_groups *head, gs_range *ranges, gs_steps **made,
 						  uint64_t *taken);
 
+/*
+ * computed.c: makes the list of the steps behind the COMPUTE step, of the list's bytes, in the host's memory; the
+ * ranges of its columns; and which of the computed ones are needed: those that it takes, or that may overflow.
+ */
+gs_status gs_computed_after(const gs_host *host, const gs_groups *head, gs_range *ranges, gs_steps **made,
+							uint64_t *needed);
+
 /* Returns the columns that the steps of a list take from one on, up to its groups, a bit for each. */
 uint64_t gs_steps_columns(const gs_steps *steps, const gs_step *from);
 /* Returns the columns that are arguments of a window's functions. */

@@ -6,6 +6,7 @@
  * the list, whoever receives it calls gs_steps_check on a private copy, engines carry it out.
  *
  *   step     takes                     gives
+ *   COMPUTE  rows                      the same rows with a column more for each of its expressions
  *   FILTER   rows                      those rows for which every term is true
  *   WINDOW   rows                      the same rows with a column more for each of its functions
  *   GROUP    rows                      groups: a gs_reduced for each key, then one for each aggregate
@@ -18,8 +19,9 @@
  * of GS_F32 and GS_F64 are doubles.  Constants and code lie in the step that refers to them, behind its terms or
  * aggregates.
  *
- * FILTER may stand first and after each WINDOW, of which there may be several, then comes GROUP.  The columns that
- * WINDOW steps give are numbered after the source's, and what stands behind such a step may refer to them.
+ * COMPUTE stands first.  FILTER may stand first, after COMPUTE, and after each WINDOW, of which there may be several, then
+ * comes GROUP.  The columns that COMPUTE and WINDOW steps give are numbered after the source's, and what stands behind
+ * such a step may refer to them.
  */
 #ifndef GS_STEPS_H
 #define GS_STEPS_H
@@ -32,7 +34,7 @@ extern "C" {
 
 #define GS_STEPS_MAGIC 0x70737367u /* "gssp" */
 #define GS_STEPS_MAX_BYTES 262144u
-#define GS_STEPS_MAX_COLUMNS 64u /* those of WINDOW steps included */
+#define GS_STEPS_MAX_COLUMNS 64u /* those that steps give included */
 #define GS_STEPS_MAX_STEPS 24u
 #define GS_STEPS_MAX_AGGREGATES 64u
 #define GS_STEPS_MAX_TERMS 64u
@@ -46,8 +48,8 @@ typedef struct gs_steps
 	uint32_t ncolumns; /* of the source: 1 to GS_STEPS_MAX_COLUMNS */
 	uint32_t nsteps;
 	uint32_t first;	   /* offset of the first step; each follows the one before */
-	uint32_t nwindows; /* columns that WINDOW steps give */
-	uint8_t types[];   /* gs_type, not GS_BYTES; of the source's columns, then of those that WINDOW steps give */
+	uint32_t nwindows; /* columns that COMPUTE and WINDOW steps give */
+	uint8_t types[];   /* gs_type, not GS_BYTES; of the source's columns, then of those that steps give */
 } gs_steps;
 
 typedef enum gs_step_kind
@@ -57,6 +59,7 @@ typedef enum gs_step_kind
 	GS_STEP_HAVING,		 /* gs_filter_step over members of groups; at most one, after GROUP with keys */
 	GS_STEP_TOP,		 /* gs_top_step; at most one, after GROUP with keys, the last */
 	GS_STEP_ROWS,		 /* gs_rows_step; one, or GROUP; the last, never behind WINDOW */
+	GS_STEP_COMPUTE = 15, /* gs_compute_step; at most one, the first, not with ROWS */
 	GS_STEP_WINDOW = 16 /* gs_window_step; any number, before GROUP */
 } gs_step_kind;
 
@@ -205,7 +208,16 @@ typedef enum gs_code
 	GS_CODE_CONSTANT, /* pushes a constant, which is not NULL */
 	GS_CODE_ADD,	  /* the upper value is the right operand; NULL if either is */
 	GS_CODE_SUBTRACT,
-	GS_CODE_MULTIPLY
+	GS_CODE_MULTIPLY,
+	/* in COMPUTE alone: of a value of at most 64 bits, the only one that is taken */
+	GS_CODE_QUOTIENT = 16, /* divided by a constant greater than 0, rounded down */
+	GS_CODE_REMAINDER,	   /* what is left then, which is not negative */
+	GS_CODE_WITHIN,		   /* itself, if it lies between two constants, inclusive; else GS_OVERFLOW */
+	/* of a date of the Gregorian calendar, in days since 2000-01-01 */
+	GS_CODE_YEAR, /* -1 is the year before 1 */
+	GS_CODE_MONTH,
+	GS_CODE_DAY,
+	GS_CODE_DAY_OF_YEAR
 } gs_code;
 
 /* An instruction of an expression in postfix.  Doubles are pushed alone: no arithmetic. */
@@ -216,6 +228,19 @@ typedef struct gs_instruction
 	uint16_t zero;
 	uint32_t operand; /* a column, or the offset of a gs_constant */
 } gs_instruction;
+
+/* Columns of GS_I64, by expressions over the source's.  What is NULL in one of its columns is NULL. */
+typedef struct gs_compute_step
+{
+	gs_step step;
+	uint32_t ncolumns; /* at least 1 */
+	uint32_t zero;
+	struct
+	{
+		uint32_t code; /* offset of gs_instructions, of at most 64 bits */
+		uint32_t ncode;
+	} columns[];
+} gs_compute_step;
 
 /* What aggregates do with an expression's values that are not NULL, beside GS_COUNT, GS_SUM, GS_MIN and GS_MAX. */
 typedef enum gs_aggregation

@@ -125,7 +125,7 @@ filter_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const subject *
 	return terms_valid(&b, of, filter->terms, filter->nterms);
 }
 
-/* Returns the number of columns that there are behind all WINDOW steps. */
+/* Returns the number of columns that there are behind all steps that give some. */
 static uint32_t
 all_columns(const gs_steps *steps)
 {
@@ -154,9 +154,27 @@ push_valid(const body *b, const gs_instruction *in)
 				: gs_number_holds((gs_number) in->result, gs_constant_scalar(constant, false).integer);
 }
 
+/* Checks an instruction of COMPUTE that takes one value, the one before it on the stack. */
+static bool
+single_valid(const body *b, const gs_instruction *in, uint32_t depth)
+{
+	const gs_constant *constant = gs_steps_at(b->steps, in->operand);
+
+	if (depth == 0 || in[-1].result > GS_NUMBER_I64)
+		return false;
+	if (in->code > GS_CODE_WITHIN)
+		return in->operand == 0 && in->code <= GS_CODE_DAY_OF_YEAR;
+	if (!inside(b, in->operand, in->code == GS_CODE_WITHIN ? 2 : 1, sizeof(gs_constant)))
+		return false;
+	if (in->code == GS_CODE_WITHIN)
+		return gs_number_holds(GS_NUMBER_I64, gs_constant_scalar(&constant[0], false).integer) &&
+			   gs_number_holds(GS_NUMBER_I64, gs_constant_scalar(&constant[1], false).integer);
+	return constant->half[0] > 0 && constant->half[0] <= INT64_MAX && constant->half[1] == 0;
+}
+
 /* Follows the stack through an expression, which leaves one value there. */
 static bool
-code_valid(const body *b, const gs_instruction *code, uint32_t n)
+code_valid(const body *b, const gs_instruction *code, uint32_t n, bool computes)
 {
 	uint32_t depth = 0;
 	bool real = false; /* some value is a double, and so is the only one */
@@ -165,10 +183,16 @@ code_valid(const body *b, const gs_instruction *code, uint32_t n)
 	{
 		const gs_instruction *in = &code[i];
 
-		if (in->code > GS_CODE_MULTIPLY || in->result > GS_NUMBER_F64 || in->zero != 0)
+		if ((in->code > GS_CODE_MULTIPLY && in->code < GS_CODE_QUOTIENT) || in->zero != 0 ||
+			in->result > (computes ? GS_NUMBER_I64 : GS_NUMBER_F64))
 			return false;
 		real |= in->result == GS_NUMBER_F64;
-		if (in->code <= GS_CODE_CONSTANT)
+		if (in->code >= GS_CODE_QUOTIENT)
+		{
+			if (!computes || !single_valid(b, in, depth))
+				return false;
+		}
+		else if (in->code <= GS_CODE_CONSTANT)
 		{
 			if (!push_valid(b, in) || ++depth > GS_STEPS_MAX_DEPTH)
 				return false;
@@ -204,7 +228,7 @@ aggregate_valid(const body *b, const gs_aggregate *a)
 	if (a->ncode == 0)
 		return a->operation == (uint32_t) GS_COUNT;
 	return inside(b, a->code, a->ncode, sizeof(gs_instruction)) &&
-		   code_valid(b, gs_steps_at(b->steps, a->code), a->ncode);
+		   code_valid(b, gs_steps_at(b->steps, a->code), a->ncode, false);
 }
 
 /* Checks the keys of a GROUP step, each a column. */
@@ -391,6 +415,33 @@ window_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, uint32_t *n)
 	return true;
 }
 
+/* Checks a COMPUTE step, which refers to the source's columns, and counts those that it gives. */
+static bool
+compute_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, uint32_t *n)
+{
+	const gs_compute_step *c = gs_steps_at(steps, at);
+	body b = {steps, 0, at + bytes};
+
+	if (bytes < sizeof(*c) || c->zero != 0 || c->ncolumns == 0 || c->ncolumns > steps->nwindows ||
+		c->ncolumns > (bytes - sizeof(*c)) / sizeof(c->columns[0]))
+		return false;
+	b.from = at + (uint32_t) (sizeof(*c) + c->ncolumns * sizeof(c->columns[0]));
+	for (uint32_t i = 0; i < c->ncolumns; i++)
+	{
+		const gs_instruction *code = gs_steps_at(steps, c->columns[i].code);
+
+		if (c->columns[i].ncode > GS_STEPS_MAX_CODE || steps->types[*n + i] != GS_I64 ||
+			!inside(&b, c->columns[i].code, c->columns[i].ncode, sizeof(gs_instruction)) ||
+			!code_valid(&b, code, c->columns[i].ncode, true))
+			return false;
+		for (uint32_t j = 0; j < c->columns[i].ncode; j++)
+			if (code[j].code == GS_CODE_COLUMN && code[j].operand >= steps->ncolumns)
+				return false;
+	}
+	*n += c->ncolumns;
+	return true;
+}
+
 /* What is known of a list by the steps that have been checked. */
 typedef struct known
 {
@@ -428,6 +479,8 @@ step_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, known *k)
 	{
 		case GS_STEP_FILTER:
 			return k->before != GS_STEP_FILTER && filter_valid(steps, at, bytes, &of);
+		case GS_STEP_COMPUTE:
+			return k->before == 0 && compute_valid(steps, at, bytes, &k->n);
 		case GS_STEP_WINDOW:
 			return window_valid(steps, at, bytes, &k->n);
 		case GS_STEP_GROUP:
@@ -477,7 +530,7 @@ gs_steps_check(const gs_steps *steps, size_t available)
 		k.before = step->kind;
 		at += step->bytes;
 	}
-	return k.before >= GS_STEP_GROUP && k.before != GS_STEP_WINDOW && at == steps->bytes ? GS_OK : GS_INVALID;
+	return k.before >= GS_STEP_GROUP && k.before < GS_STEP_COMPUTE && at == steps->bytes ? GS_OK : GS_INVALID;
 }
 
 size_t
@@ -500,7 +553,7 @@ gs_steps_reduces(const gs_steps *steps)
 	for (uint32_t i = 0; i < group->naggregates; i++)
 		if (group->aggregates[i].operation > (uint32_t) GS_COUNT || group->aggregates[i].nterms > 0)
 			return false;
-	return group->nkeys == 0 && gs_steps_window(steps) == NULL;
+	return group->nkeys == 0 && gs_steps_window(steps) == NULL && gs_steps_compute(steps) == NULL;
 }
 
 gs_status

@@ -95,13 +95,20 @@ gs_steps_window(const gs_steps *steps)
 	return (const gs_window_step *) gs_steps_taker(steps, GS_STEP_WINDOW);
 }
 
-/* Returns the GROUP step of a checked list, which may follow windows, or NULL. */
+/* Returns the COMPUTE step of a checked list, or NULL. */
+GS_BOTH const gs_compute_step *
+gs_steps_compute(const gs_steps *steps)
+{
+	return (const gs_compute_step *) gs_steps_taker(steps, GS_STEP_COMPUTE);
+}
+
+/* Returns the GROUP step of a checked list, which may follow other steps, or NULL. */
 GS_BOTH const gs_group_step *
 gs_steps_group(const gs_steps *steps)
 {
 	const gs_step *step = (const gs_step *) gs_steps_at(steps, steps->first);
 
-	while (step->kind == GS_STEP_FILTER || step->kind == GS_STEP_WINDOW)
+	while (step->kind == GS_STEP_FILTER || step->kind == GS_STEP_WINDOW || step->kind == GS_STEP_COMPUTE)
 		step = gs_step_after(step);
 	return step->kind == GS_STEP_GROUP ? (const gs_group_step *) step : NULL;
 }

@@ -231,6 +231,7 @@ static const gs_engine_ops cpu_ops = {
 	.groups = &gs_cpu_group_ops,
 	.places = &gs_cpu_place_ops,
 	.windows = &gs_cpu_window_ops,
+	.computed = &gs_cpu_computed_ops,
 };
 
 /* Opens the CPU engine.  threads is reserved: one thread does the work. */

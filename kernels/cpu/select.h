@@ -61,5 +61,7 @@ extern const struct gs_group_ops gs_cpu_group_ops;
 extern const struct gs_group_ops gs_cpu_place_ops;
 /* windows.c */
 extern const struct gs_group_ops gs_cpu_window_ops;
+/* computed.c */
+extern const struct gs_group_ops gs_cpu_computed_ops;
 
 #endif

@@ -108,6 +108,24 @@ aggregates_plain(Oid function, gs_operation *operation, Oid *type)
 	return false;
 }
 
+Expr *
+aggregates_argument(const Aggref *aggregate, int64 *addend)
+{
+	Expr	   *argument = linitial_node(TargetEntry, aggregate->args)->expr;
+	const OpExpr *op = (OpExpr *) argument;
+	const Const *constant = IsA(argument, OpExpr) && op->opfuncid == F_INT24PL ? lsecond(op->args) : NULL;
+	int64		number;
+
+	if (aggregate->aggfnoid != F_SUM_INT4 || constant == NULL || !IsA(constant, Const) || constant->constisnull ||
+		!IsA(linitial(op->args), Var))
+		return argument;
+	number = DatumGetInt32(constant->constvalue);
+	if (number < PG_INT32_MIN - (int64) PG_INT16_MIN || number > PG_INT32_MAX - (int64) PG_INT16_MAX)
+		return argument;
+	*addend = number;
+	return linitial(op->args);
+}
+
 bool
 aggregates_average(Oid function)
 {

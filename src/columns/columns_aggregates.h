@@ -12,6 +12,12 @@ extern QueryKind columns_aggregate_kind(const Aggref *aggregate);
 /* Finds the operation of an aggregate of PostgreSQL without DISTINCT or an order, and the type of its argument. */
 extern bool aggregates_plain(Oid function, gs_operation *operation, Oid *type);
 
+/*
+ * Returns an aggregate's argument.  Of a sum of smallints, to each of which a constant is added so that no integer
+ * overflows, it is the column alone, and the constant is *addend: one sum answers those with any constants.
+ */
+extern Expr *aggregates_argument(const Aggref *aggregate, int64 *addend);
+
 /* Returns true if its answer is a sum divided by a count. */
 extern bool aggregates_average(Oid function);
 

@@ -49,6 +49,7 @@ take_parts(ColumnsParts *parts, const CustomScan *scan)
 	parts->above = take_part(&left, scan, COLUMNS_ABOVE);
 	parts->having = take_part(&left, scan, COLUMNS_HAVING);
 	parts->limits = take_part(&left, scan, COLUMNS_LIMITS);
+	parts->checks = take_part(&left, scan, COLUMNS_CHECKS);
 	parts->kinds = list_nth(scan->custom_private, COLUMNS_PRIVATE_KINDS);
 	parts->orders = list_nth(scan->custom_private, COLUMNS_PRIVATE_ORDERS);
 	parts->windows = list_copy_tail(list_nth(scan->custom_private, COLUMNS_PRIVATE_SUBQUERY), 1);

@@ -34,6 +34,7 @@ typedef enum ColumnsCounts
 	COLUMNS_ABOVE,
 	COLUMNS_HAVING,
 	COLUMNS_LIMITS,
+	COLUMNS_CHECKS,
 	COLUMNS_COUNTED				/* not a number, but whether that of groups is returned, and not the groups */
 } ColumnsCounts;
 

@@ -24,6 +24,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "columns_aggregates.h"
+#include "columns_computed.h"
 #include "columns_query.h"
 #include "columns_terms.h"
 #include "columns_windows.h"
@@ -371,7 +372,7 @@ add_plain(ColumnsQuery *query, QueryRequest *request, QueryAnswer *answer)
 	if (!aggregates_plain(answer->aggregate->aggfnoid, &operation, &type))
 		return "an aggregate is not one that columns answer";
 	request->operation = operation;
-	request->argument = linitial_node(TargetEntry, answer->aggregate->args)->expr;
+	request->argument = aggregates_argument(answer->aggregate, &answer->addend);
 	return add_over_values(query, request, type, answer);
 }
 
@@ -469,7 +470,7 @@ add_aggregate(ColumnsQuery *query, const Aggref *aggregate, QueryKind kind)
 	QueryAnswer *answer = &query->answers[query->nanswers++];
 	QueryRequest request = {.filter = make_ands_implicit(aggregate->aggfilter), .fraction = -1};
 
-	*answer = (QueryAnswer) {aggregate, -1, -1, -1};
+	*answer = (QueryAnswer) {aggregate, -1, -1, -1, 0};
 	if (kind == QUERY_UNKNOWN)
 		return "an aggregate is not one that columns answer";
 	if (kind == QUERY_RUNS)
@@ -493,11 +494,12 @@ add_keys(ColumnsQuery *query, List *keys)
 		return "it has too many keys";
 	foreach(lc, keys)
 	{
-		const Expr *key = lfirst(lc);
-		const char *why = terms_column(query, key, &query->keys[query->nkeys]);
+		Expr	   *key = lfirst(lc);
+		int		   *column = &query->keys[query->nkeys];
+		const char *why = terms_is_column(key) ? terms_column(query, key, column) : computed_add(query, key, column);
 
-		if (why == NULL && query->columns[query->keys[query->nkeys]].form == COLUMN_CODES &&
-			!terms_is_bytewise(exprCollation((const Node *) key)))
+		if (why == NULL && query->columns[*column].form == COLUMN_CODES &&
+			!terms_is_bytewise(exprCollation((Node *) key)))
 			why = "strings of other bytes may be equal";
 		if (why != NULL)
 			return why;
@@ -576,6 +578,8 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 		why = terms_add(query, parts->above, false, &query->above);
 	if (why == NULL)
 		why = add_keys(query, parts->keys);
+	if (why == NULL)
+		why = computed_add_checks(query, parts->checks);
 	forboth(lc, parts->aggregates, kind, parts->kinds)
 	{
 		if (why == NULL)
@@ -587,7 +591,7 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 		why = add_limit(query, parts);
 	if (why == NULL)
 		why = add_row_orders(query, parts);
-	if (why == NULL && query->ncolumns + query->nfunctions > (int) GS_STEPS_MAX_COLUMNS)
+	if (why == NULL && query->ncolumns + query->ncomputed + query->nfunctions > (int) GS_STEPS_MAX_COLUMNS)
 		why = "it needs too many columns";
 	if (why == NULL && query->array != NULL &&
 		(list_length(parts->aggregates) > 1 || parts->having != NIL || parts->limits != NIL))

@@ -12,7 +12,7 @@
 /* The parts of a query that columns answer. */
 typedef struct ColumnsParts
 {
-	List	   *keys;			/* columns of the table, or what windows give */
+	List	   *keys;			/* columns of the table, or what windows give, or what is computed of columns */
 	List	   *aggregates;
 	List	   *kinds;			/* of aggregates: QueryKinds */
 	List	   *conditions;		/* ANDed, as are those of above and having */
@@ -24,6 +24,7 @@ typedef struct ColumnsParts
 	List	   *orders;			/* of limits, three integers each: QueryOrders of keys and aggregates, or of sorted */
 	bool		rows;			/* rows are wanted that pass the conditions, not groups: */
 	List	   *sorted;			/* Vars that they are ordered by */
+	List	   *checks;			/* NullTests of expressions of keys alone, which PostgreSQL computes for each row */
 	/* The planner alone: */
 	List	   *members;		/* keys and aggregates as the plan above has them */
 	List	   *defined;		/* what the columns of the subquery are; NIL: the rows are the table's */

@@ -29,6 +29,7 @@ typedef struct Answer
 	const Aggref *aggregate;
 	Oid			type;			/* of the argument */
 	int			scale;
+	int64		addend;			/* of each value of a sum */
 	const ColumnDescription *column;	/* of strings, */
 	const StringCodes *codes;	/* NULL: it is none of them */
 } Answer;
@@ -64,7 +65,7 @@ average(const Answer *answer, int128 sum)
 static const char *
 put_sum(const Answer *answer, Datum *value)
 {
-	int128		sum = integer_of(answer->reduced);
+	int128		sum = integer_of(answer->reduced) + (int128) answer->addend * (int128) answer->reduced->count;
 	bool		narrow = answer->type == INT2OID || answer->type == INT4OID;
 
 	if (narrow && (sum < PG_INT64_MIN || sum > PG_INT64_MAX))
@@ -324,7 +325,7 @@ put_answer(const GroupAnswers *group, const QueryAnswer *question, Datum *value,
 	const QueryRequest *request = &group->query->requests[question->request];
 	int			column = column_of(request);
 	Answer		answer = {reduced_of(group, question->request), question->aggregate, request->type,
-	group->steps->scales[question->request], column >= 0 ? &group->query->columns[column] : NULL,
+	group->steps->scales[question->request], question->addend, column >= 0 ? &group->query->columns[column] : NULL,
 	column >= 0 ? group->query->codes[column] : NULL};
 	uint64		count = group->steps->all_null[question->request] ? 0 : answer.reduced->count;
 	bool		counts = request->operation == GS_COUNT || request->operation == GS_DISTINCT;
@@ -348,7 +349,7 @@ const char *
 columns_value(const ColumnsQuery *query, int index, const gs_reduced *reduced, Datum *value, bool *isnull)
 {
 	const ColumnDescription *column = &query->columns[index];
-	Answer		answer = {reduced, NULL, getBaseType(column->type), column_scale(column), column,
+	Answer		answer = {reduced, NULL, getBaseType(column->type), column_scale(column), 0, column,
 	query->codes[index]};
 
 	*isnull = reduced->count == 0;

@@ -16,6 +16,7 @@
 
 #include "kernels/common/steps_row.h"
 #include "src/base/compat.h"
+#include "columns_computed.h"
 #include "columns_steps.h"
 #include "columns_windows.h"
 #include "decimal.h"
@@ -60,14 +61,14 @@ typedef struct Translation
 static void
 put_header(StepsWriter *writer, const ColumnsQuery *query)
 {
-	Size		ncolumns = (Size) (query->ncolumns + query->nfunctions);
+	Size		ncolumns = (Size) (query->ncolumns + query->ncomputed + query->nfunctions);
 	gs_steps   *steps = (gs_steps *) (writer->data + steps_reserve(writer, sizeof(gs_steps) + ncolumns));
 
 	steps->magic = GS_STEPS_MAGIC;
 	steps->ncolumns = (uint32) query->ncolumns;
 	for (int i = 0; i < query->ncolumns; i++)
 		steps->types[i] = (uint8) query->columns[i].gs;
-	steps->nwindows = windows_put_types(query, steps->types);
+	steps->nwindows = computed_put_types(query, steps->types) + windows_put_types(query, steps->types);
 	steps->first = (uint32) writer->bytes;
 }
 
@@ -573,16 +574,16 @@ put_steps(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *val
 	const char *why;
 
 	put_header(writer, query);
+	computed_put(writer, query);
 	why = put_conditions(writer, query, &query->where, values);
 	windows_put(writer, query);
 	if (why == NULL)
 		why = put_conditions(writer, query, &query->above, values);
-	if (why != NULL)
-		return why;
-	if (!query->rows)
+	if (why == NULL && !query->rows)
 		return put_groups(writer, query, values, steps);
-	put_rows(writer, query);
-	return NULL;
+	if (why == NULL)
+		put_rows(writer, query);
+	return why;
 }
 
 const char *

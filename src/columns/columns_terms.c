@@ -261,18 +261,27 @@ is_request(const ColumnsQuery *query, const QueryAnswer *answer)
 		case GS_MAX:
 			return true;
 		case GS_SUM:
-			return function == F_SUM_INT2 || function == F_SUM_INT4 || function == F_SUM_INT8 ||
-				function == F_SUM_NUMERIC;
+			return answer->addend == 0 && (function == F_SUM_INT2 || function == F_SUM_INT4 ||
+										   function == F_SUM_INT8 || function == F_SUM_NUMERIC);
 		default:
 			return false;
 	}
 }
 
+/* Returns the expression of a column that a step gives: queries with computed columns have no windows. */
+static const Expr *
+given_expr(const ColumnsQuery *query, int column)
+{
+	int			index = column - QUERY_GIVEN;
+
+	return query->ncomputed > 0 ? query->computed[index].expr : query->functions[index].expr;
+}
+
 int
 terms_member(const ColumnsQuery *query, const Expr *expr)
 {
-	for (int i = 0; terms_is_column(expr) && i < query->nkeys; i++)
-		if (query->keys[i] >= QUERY_GIVEN ? equal(query->functions[query->keys[i] - QUERY_GIVEN].expr, expr) :
+	for (int i = 0; i < query->nkeys; i++)
+		if (query->keys[i] >= QUERY_GIVEN ? equal(given_expr(query, query->keys[i]), expr) :
 			IsA(expr, Var) && query->columns[query->keys[i]].number == ((const Var *) expr)->varattno)
 			return i;
 	for (int i = 0; IsA(expr, Aggref) && i < query->nanswers; i++)

@@ -415,6 +415,8 @@ windows_add_runs(ColumnsQuery *query, const Aggref *aggregate)
 	int			index;
 
 	memset(&window, 0, sizeof(window));
+	if (query->ncomputed > 0)
+		return "it has computed columns and windows";
 	if (aggregate->aggfilter != NULL || aggregate->aggdistinct != NIL || !IsA(argument, Var) ||
 		query->above.count > 0)
 		return "runs are not those of a column";
@@ -453,6 +455,9 @@ windows_list_column(const ColumnsQuery *query, int column)
 
 	if (index < 0)
 		return (uint32) column;
+	/* where columns are computed there are no windows */
+	if (query->ncomputed > 0)
+		return number + (uint32) index;
 	for (int i = 0; i < query->nfunctions; i++)
 		number += query->functions[i].window < query->functions[index].window ||
 			(i < index && query->functions[i].window == query->functions[index].window);

@@ -229,7 +229,7 @@ static int
 count_values(const ColumnsQuery *query)
 {
 	int			nvalues = query->where.count + query->above.count + query->nkeys * COLUMNS_KEY_VALUES +
-		query->nwindows * COLUMNS_WINDOW_VALUES + query->nfunctions * COLUMNS_KEY_VALUES;
+		query->ncomputed + query->nwindows * COLUMNS_WINDOW_VALUES + query->nfunctions * COLUMNS_KEY_VALUES;
 
 	for (int i = 0; i < query->nrequests; i++)
 	{
@@ -318,7 +318,8 @@ path_private(const Offer *offer)
 {
 	const ColumnsParts *parts = &offer->parts;
 	List	   *columns = list_concat(list_make4(parts->members, parts->keys, parts->aggregates, parts->conditions),
-									  list_make4(parts->window_keys, parts->above, parts->having, parts->limits));
+									  list_make5(parts->window_keys, parts->above, parts->having, parts->limits,
+												 parts->checks));
 	List	   *result = list_make5(columns, parts->kinds, parts->orders, offer->having, leaf_oids(offer));
 	int			relid = offer->table == offer->input ? (int) offer->input->relid : 0;
 
@@ -470,7 +471,7 @@ parts_of(const CustomPath *path)
 		.conditions = list_nth(columns, COLUMNS_CONDITIONS), .window_keys = list_nth(columns, COLUMNS_WINDOW_KEYS),
 		.above = list_nth(columns, COLUMNS_ABOVE), .having = list_nth(columns, COLUMNS_HAVING),
 		.limits = list_nth(columns, COLUMNS_LIMITS), .kinds = list_nth(path->custom_private, PATH_KINDS),
-		.orders = list_nth(path->custom_private, PATH_ORDERS),
+		.orders = list_nth(path->custom_private, PATH_ORDERS), .checks = list_nth(columns, COLUMNS_CHECKS),
 		.windows = list_copy_tail(list_nth(path->custom_private, PATH_SUBQUERY), 1)
 	};
 }

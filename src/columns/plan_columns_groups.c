@@ -37,7 +37,37 @@ clauses_of(const PlannerInfo *root)
 	return plan_is_distinct(root) ? root->parse->distinctClause : root->parse->groupClause;
 }
 
-/* Adds the expressions of these clauses: columns, and values, which divide no group. */
+/* Returns an expression within IS NULL, for which the server finds no column among those of the scan. */
+static Node *
+is_null(Expr *expr)
+{
+	NullTest   *test = makeNode(NullTest);
+
+	test->arg = expr;
+	test->nulltesttype = IS_NULL;
+	test->location = -1;
+	return (Node *) test;
+}
+
+/* Moves expressions of other keys alone, which divide no group, to those that are only checked. */
+static void
+check_dependent(ColumnsParts *parts)
+{
+	List	   *keys = parts->keys;
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		List	   *vars = pull_var_clause(lfirst(lc), PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS);
+
+		if (IsA(lfirst(lc), Var) || list_difference(vars, keys) != NIL)
+			continue;
+		parts->keys = list_delete(list_copy(parts->keys), lfirst(lc));
+		parts->checks = lappend(parts->checks, is_null(lfirst(lc)));
+	}
+}
+
+/* Adds the expressions of these clauses: columns, and what is computed of columns.  Values divide no group. */
 static const char *
 add_keys(PlannerInfo *root, ColumnsParts *parts)
 {
@@ -50,10 +80,11 @@ add_keys(PlannerInfo *root, ColumnsParts *parts)
 
 		if (terms_is_value(plan_defined(parts, key)))
 			continue;
-		if (!IsA(key, Var) || clause->eqop != lookup_type_cache(exprType(key), TYPECACHE_EQ_OPR)->eq_opr)
+		if (clause->eqop != lookup_type_cache(exprType(key), TYPECACHE_EQ_OPR)->eq_opr)
 			return "a key is not a column";
 		parts->keys = list_append_unique(parts->keys, key);
 	}
+	check_dependent(parts);
 	return parts->keys == NIL && clauses_of(root) != NIL ? "no key is a column" : NULL;
 }
 
@@ -84,13 +115,25 @@ take_lengths(Node *node, void *context)
 	return (Node *) makeNullConst(INT4OID, -1, InvalidOid);
 }
 
+/* Mutator: an expression without keys that are none of columns, of which nothing else is taken. */
+static Node *
+without_computed(Node *node, void *keys)
+{
+	/* what an aggregate takes stays as it is: aggregates are compared with the target's */
+	if (node == NULL || IsA(node, Aggref) || IsA(node, Var))
+		return node;
+	if (list_member(keys, node))
+		return (Node *) makeNullConst(exprType(node), -1, InvalidOid);
+	return expression_tree_mutator(node, without_computed, keys);
+}
+
 /*
  * Adds the aggregates, and as further keys those columns that depend on the keys by a constraint: they divide no group.
  */
 static const char *
 add_members(const List *exprs, bool grouped, ColumnsParts *parts)
 {
-	Node	   *others = take_lengths((Node *) exprs, parts);
+	Node	   *others = take_lengths(without_computed((Node *) exprs, parts->keys), parts);
 	List	   *found = pull_var_clause(others, PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
 										PVC_RECURSE_PLACEHOLDERS);
 	ListCell   *lc;
@@ -123,6 +166,7 @@ plan_groups(PlannerInfo *root, const PathTarget *target, ColumnsParts *parts)
 	parts->members = list_concat_copy(parts->keys, parts->aggregates);
 	parts->keys = plan_defined(parts, parts->keys);
 	parts->aggregates = plan_defined(parts, parts->aggregates);
+	parts->checks = plan_defined(parts, parts->checks);
 	foreach(lc, parts->aggregates)
 	{
 		QueryKind	kind = is_length(lfirst(lc)) ? QUERY_RUNS : columns_aggregate_kind(lfirst_node(Aggref, lc));

@@ -74,6 +74,7 @@ typedef struct QueryAnswer
 	int			request;
 	int			least;			/* avg of doubles: its smallest and greatest value */
 	int			greatest;
+	int64		addend;			/* of a sum: added to each of the request's values */
 } QueryAnswer;
 
 /* An order of groups: by a key, or, behind the keys, by a request; an order of rows: by a column. */
@@ -91,8 +92,27 @@ typedef struct QueryGuard
 	int			greatest;
 } QueryGuard;
 
-/* Columns from here on are given by windows. */
+/* Columns from here on are given by steps: by COMPUTE, or, in a query with windows, by WINDOW. */
 #define QUERY_GIVEN ((int) GS_STEPS_MAX_COLUMNS)
+
+#define QUERY_MAX_COMPUTED ((int) GS_STEPS_MAX_KEYS)
+
+/* An instruction of a computed column, as in gs_instruction. */
+typedef struct QueryInstruction
+{
+	gs_code		code;
+	gs_number	result;
+	int64		operand;		/* a column, a constant, a divisor, or the least of GS_CODE_WITHIN */
+	int64		most;			/* of GS_CODE_WITHIN */
+} QueryInstruction;
+
+/* A column that is computed of others.  Number i of a query is column QUERY_GIVEN + i. */
+typedef struct QueryComputed
+{
+	Expr	   *expr;
+	int			ncode;
+	QueryInstruction code[GS_STEPS_MAX_CODE];
+} QueryComputed;
 
 #define QUERY_MAX_WINDOWS 8
 
@@ -121,6 +141,8 @@ typedef struct ColumnsQuery
 	StringCodes *codes[2 * GS_STEPS_MAX_COLUMNS];	/* of a question that is open, by column; NULL: not of strings */
 	Oid			ranked[GS_STEPS_MAX_COLUMNS];	/* the collation that strings are ranked by; InvalidOid: they are not */
 	bool		needs_strings;	/* all of them: functions test them, or they are ranked */
+	int			ncomputed;
+	QueryComputed *computed;	/* room for QUERY_MAX_COMPUTED; NULL: there are none */
 	List	   *values;			/* expressions without columns, evaluated for each scan */
 	QueryTerms	where;
 	int			nwindows;

@@ -176,6 +176,7 @@ static const gs_engine_ops cuda_ops = [] {
 	ops.sort = &gs_cuda_sort_family;
 	ops.groups = &gs_cuda_group_ops;
 	ops.places = &gs_cuda_place_ops;
+	ops.computed = &gs_cuda_computed_ops;
 	gs_cuda_sort_ops(&ops);
 	return ops;
 }();

@@ -1,0 +1,332 @@
+/*
+ * computed.c: lists with COMPUTE on the CPU: the columns of some rows are computed into a worker's memory, and go with
+ * the source's to the question of the steps behind.
+ */
+#include "../common/steps_computed.h"
+#include "groups.h"
+#include "steps.h"
+
+#define COMPUTED_ROWS 8192 /* at once: a multiple of 64 */
+#define COMPUTED_WORDS (COMPUTED_ROWS / 64 + 1)
+
+typedef struct gs_computed_worker
+{
+	bool begun;
+	gs_work work; /* whose memory this is */
+	gs_block memory;
+} gs_computed_worker;
+
+typedef struct gs_cpu_computed
+{
+	gs_groups head;
+	gs_work work;
+	size_t bytes;
+	const gs_compute_step *step;
+	gs_steps *after_steps;
+	gs_groups *after;
+	uint64_t needed; /* columns that are computed, a bit for each */
+	gs_range ranges[GS_STEPS_MAX_COLUMNS]; /* of its columns */
+	gs_type types[GS_STEPS_MAX_COLUMNS];
+	gs_computed_worker workers[];
+} gs_cpu_computed;
+
+/* Some rows of a segment, while columns are computed of them. */
+typedef struct rows_of_segment
+{
+	const gs_steps *steps;
+	const gs_step_loops *loops;
+	const gs_held *columns;
+	uint64_t first;
+	uint32_t n;
+	int64_t *slots[GS_STEPS_MAX_DEPTH]; /* room for values of an expression */
+} rows_of_segment;
+
+/* Pushes a column's values, of at most 64 bits. */
+static void
+push_column(const rows_of_segment *r, uint32_t column, int64_t *to)
+{
+	gs_type type = (gs_type) r->steps->types[column];
+	const char *values = (const char *) r->columns[column].values + r->first * gs_width_of(type);
+
+	if (type == GS_I64)
+		memcpy(to, values, r->n * sizeof(*to));
+	else if (type == GS_U32)
+		for (uint32_t i = 0; i < r->n; i++)
+			to[i] = ((const uint32_t *) values)[i];
+	else
+		r->loops->widen(type, values, r->n, to);
+}
+
+/*
+ * Divides by a number greater than 0, rounding down, by multiplication with its inverse: the quotient of doubles is
+ * next to the right one where it has less than 50 bits.
+ */
+static void
+divide(const gs_instruction *in, int64_t divisor, int64_t *x, uint32_t n)
+{
+	const double inverse = 1 / (double) divisor;
+	const bool remainder = in->code == GS_CODE_REMAINDER;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		double quotient = (double) x[i] * inverse;
+		int64_t q = quotient > -0x1p50 && quotient < 0x1p50 ? (int64_t) quotient : gs_quotient(x[i], divisor);
+		int64_t left = x[i] - q * divisor;
+
+		q += (left >= divisor) - (left < 0);
+		left += left < 0 ? divisor : left >= divisor ? -divisor : 0;
+		x[i] = remainder ? left : q;
+	}
+}
+
+/* Computes an instruction that takes one value.  Returns false if some result leaves its range. */
+static bool
+compute_single(const rows_of_segment *r, const gs_instruction *in, int64_t *x)
+{
+	const gs_constant *constant = gs_steps_at(r->steps, in->operand);
+	int64_t least = (int64_t) gs_number_least((gs_number) in->result);
+	int64_t greatest = (int64_t) gs_number_greatest((gs_number) in->result);
+	bool bad = false;
+
+	if (in->code <= GS_CODE_REMAINDER)
+		divide(in, (int64_t) constant->half[0], x, r->n);
+	else if (in->code != GS_CODE_WITHIN)
+		for (uint32_t i = 0; i < r->n; i++)
+			x[i] = gs_part_of_date(in->code, x[i]);
+	else
+	{
+		least = (int64_t) constant[0].half[0] > least ? (int64_t) constant[0].half[0] : least;
+		greatest = (int64_t) constant[1].half[0] < greatest ? (int64_t) constant[1].half[0] : greatest;
+	}
+	for (uint32_t i = 0; i < r->n; i++)
+		bad |= x[i] < least || x[i] > greatest;
+	return !bad;
+}
+
+/* Computes a column's values.  Those that are NULL are of the zeros that columns have there. */
+static gs_status
+compute_values(const rows_of_segment *r, const gs_instruction *code, uint32_t ncode, int64_t *out)
+{
+	uint32_t depth = 0;
+
+	for (const gs_instruction *in = code; in < code + ncode; in++)
+	{
+		if (in->code == GS_CODE_COLUMN)
+			push_column(r, in->operand, r->slots[depth++]);
+		else if (in->code == GS_CODE_CONSTANT)
+		{
+			int64_t x = (int64_t) ((const gs_constant *) gs_steps_at(r->steps, in->operand))->half[0];
+
+			for (uint32_t i = 0; i < r->n; i++)
+				r->slots[depth][i] = x;
+			depth++;
+		}
+		else if (in->code >= GS_CODE_QUOTIENT)
+		{
+			if (!compute_single(r, in, r->slots[depth - 1]))
+				return GS_OVERFLOW;
+		}
+		else
+		{
+			/* the loops write nowhere that they read */
+			int64_t *left = r->slots[depth - 2];
+
+			depth--;
+			if (!r->loops->compute((gs_code) in->code, (gs_number) in->result, false, left, r->slots[depth], out,
+								   r->n))
+				return GS_OVERFLOW;
+			memcpy(left, out, r->n * sizeof(*out));
+		}
+	}
+	memcpy(out, r->slots[0], r->n * sizeof(*out));
+	return GS_OK;
+}
+
+/* Joins the NULLs of an expression's columns.  Returns false if there are none. */
+static bool
+join_nulls(const gs_instruction *code, uint32_t ncode, const gs_held *columns, uint32_t words, uint64_t *out)
+{
+	bool some = false;
+
+	memset(out, 0, words * sizeof(*out));
+	for (uint32_t i = 0; i < ncode; i++)
+	{
+		const uint64_t *nulls = code[i].code == GS_CODE_COLUMN ? columns[code[i].operand].nulls : NULL;
+
+		some |= nulls != NULL;
+		for (uint32_t w = 0; nulls != NULL && w < words; w++)
+			out[w] |= nulls[w];
+	}
+	return some;
+}
+
+/* Returns the memory of a worker: for each column values and NULLs, then the slots. */
+static size_t
+worker_bytes(const gs_cpu_computed *c)
+{
+	return c->step->ncolumns * (COMPUTED_ROWS + COMPUTED_WORDS) * sizeof(int64_t) +
+		   GS_STEPS_MAX_DEPTH * COMPUTED_ROWS * sizeof(int64_t);
+}
+
+/*
+ * Computes the columns of some rows of a segment, fewer than COMPUTED_ROWS, and passes them on with the source's.
+ * first, in the segment, is that of a word of NULLs.
+ */
+static gs_status
+pass_rows(gs_cpu_computed *c, uint32_t worker, gs_engine *engine, const gs_held *columns, uint64_t base, gs_span span)
+{
+	const uint32_t nsource = c->head.steps->ncolumns, words = (span.first + span.rows + 63) / 64;
+	gs_held all[GS_STEPS_MAX_COLUMNS];
+	gs_held_rows rows = {c->types, c->after_steps->ncolumns, 1, all, 1, &span};
+	int64_t *memory = c->workers[worker].memory.data;
+	rows_of_segment r = {.steps = c->head.steps, .columns = all, .first = span.first, .n = span.rows};
+
+	r.loops = gs_step_loops_choose(((gs_cpu_engine *) engine)->tuning.vector);
+	for (uint32_t i = 0; i < nsource; i++)
+		all[i] = (gs_held){(const char *) columns[i].values + base * gs_width_of(c->types[i]),
+						   columns[i].nulls != NULL ? columns[i].nulls + base / 64 : NULL};
+	for (uint32_t i = 0; i < GS_STEPS_MAX_DEPTH; i++)
+		r.slots[i] = memory + c->step->ncolumns * (COMPUTED_ROWS + COMPUTED_WORDS) + i * COMPUTED_ROWS;
+	for (uint32_t i = 0; i < c->step->ncolumns; i++)
+	{
+		const gs_instruction *code = gs_steps_at(c->head.steps, c->step->columns[i].code);
+		uint32_t ncode = c->step->columns[i].ncode;
+		int64_t *values = memory + i * (COMPUTED_ROWS + COMPUTED_WORDS);
+		uint64_t *nulls = (uint64_t *) values + COMPUTED_ROWS;
+
+		all[nsource + i] = (gs_held){values, NULL};
+		if (!(c->needed >> i & 1))
+			continue;
+		GS_TRY(compute_values(&r, code, ncode, values + span.first));
+		all[nsource + i] = (gs_held){values, join_nulls(code, ncode, all, words, nulls) ? nulls : NULL};
+	}
+	return c->after->ops->rows(c->after, worker, engine, &rows);
+}
+
+/* Implements gs_groups_rows. */
+static gs_status
+computed_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
+{
+	gs_cpu_computed *c = (gs_cpu_computed *) groups;
+	gs_computed_worker *w = &c->workers[worker];
+
+	if (!w->begun)
+		w->work = (gs_work){engine->host, 0};
+	w->begun = true;
+	GS_TRY(gs_block_reserve(&w->work, &w->memory, worker_bytes(c)));
+	for (uint64_t i = 0; i < rows->nspans; i++)
+	{
+		const gs_span *span = &rows->spans[i];
+		const gs_held *columns = &rows->columns[(uint64_t) span->segment * rows->ncolumns];
+
+		for (uint64_t at = span->first, end = (uint64_t) span->first + span->rows; at < end;)
+		{
+			uint64_t base = at & ~(uint64_t) 63, to = base + COMPUTED_ROWS < end ? base + COMPUTED_ROWS : end;
+
+			GS_TRY(pass_rows(c, worker, engine, columns, base,
+							 (gs_span){0, (uint32_t) (at - base), (uint32_t) (to - at)}));
+			at = to;
+		}
+	}
+	return GS_OK;
+}
+
+/* Implements gs_groups_close. */
+static void
+computed_close(gs_groups *groups, gs_engine *engine)
+{
+	gs_cpu_computed *c = (gs_cpu_computed *) groups;
+	gs_work work = c->work;
+
+	for (uint32_t i = 0; i < c->head.workers; i++)
+		if (c->workers[i].begun)
+			gs_block_release(&c->workers[i].work, &c->workers[i].memory);
+	gs_groups_close(c->after, engine);
+	if (c->after_steps != NULL)
+		work.host.release(work.host.arg, c->after_steps, c->head.steps->bytes);
+	work.host.release(work.host.arg, c, c->bytes);
+}
+
+/* Makes the list and the question of the steps behind. */
+static gs_status
+prepare(gs_cpu_computed *c, gs_engine *engine)
+{
+	gs_groups after;
+
+	GS_TRY(gs_computed_after(&engine->host, &c->head, c->ranges, &c->after_steps, &c->needed));
+	for (uint32_t i = 0; i < c->after_steps->ncolumns; i++)
+		c->types[i] = (gs_type) c->after_steps->types[i];
+	after = (gs_groups){.steps = c->after_steps, .ranges = c->ranges, .rows = c->head.rows, .workers = c->head.workers};
+	/* the rows given lie in memory that the next ones take */
+	after.passing = true;
+	return gs_groups_begin(engine, &after, &c->after);
+}
+
+/* Implements gs_groups_open. */
+static gs_status
+computed_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
+{
+	size_t bytes = sizeof(gs_cpu_computed) + head->workers * sizeof(gs_computed_worker);
+	gs_cpu_computed *c = engine->host.alloc(engine->host.arg, bytes);
+	gs_status status;
+
+	if (c == NULL)
+		return GS_NOMEM;
+	memset(c, 0, bytes);
+	c->head = *head;
+	c->work = (gs_work){engine->host, 0};
+	c->bytes = bytes;
+	c->step = gs_steps_compute(head->steps);
+	status = prepare(c, engine);
+	if (status != GS_OK)
+		computed_close(&c->head, engine);
+	else
+		*groups = &c->head;
+	return status;
+}
+
+/* Implements gs_groups_parts. */
+static uint32_t
+computed_parts(gs_groups *groups, uint32_t round)
+{
+	gs_groups *after = ((gs_cpu_computed *) groups)->after;
+
+	return after->ops->parts(after, round);
+}
+
+/* Implements gs_groups_part. */
+static gs_status
+computed_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
+{
+	gs_groups *after = ((gs_cpu_computed *) groups)->after;
+
+	return after->ops->part(after, worker, engine, part);
+}
+
+/* Implements gs_groups_end. */
+static gs_status
+computed_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
+{
+	gs_groups *after = ((gs_cpu_computed *) groups)->after;
+
+	return after->ops->end(after, engine, count);
+}
+
+/* Implements gs_groups_read. */
+static gs_status
+computed_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out)
+{
+	gs_groups *after = ((gs_cpu_computed *) groups)->after;
+
+	return after->ops->read(after, engine, first, n, out);
+}
+
+const struct gs_group_ops gs_cpu_computed_ops = {
+	.open = computed_open,
+	.rows = computed_rows,
+	.parts = computed_parts,
+	.part = computed_part,
+	.end = computed_end,
+	.read = computed_read,
+	.close = computed_close,
+};
