@@ -41,6 +41,19 @@ typedef struct rows_of_segment
 	int64_t *slots[GS_STEPS_MAX_DEPTH]; /* room for values of an expression */
 } rows_of_segment;
 
+/* Makes values that are NULL, which may be anything, 0. */
+static void
+clear_nulls(const rows_of_segment *r, const uint64_t *nulls, int64_t *values)
+{
+	for (uint32_t at = 0; nulls != NULL && at < r->n; at += 64)
+	{
+		uint64_t some = gs_null_bits(nulls, r->first + at, r->n - at < 64 ? r->n - at : 64);
+
+		for (; some != 0; some &= some - 1)
+			values[at + (uint32_t) __builtin_ctzll(some)] = 0;
+	}
+}
+
 /* Pushes a column's values, of at most 64 bits. */
 static void
 push_column(const rows_of_segment *r, uint32_t column, int64_t *to)
@@ -55,23 +68,26 @@ push_column(const rows_of_segment *r, uint32_t column, int64_t *to)
 			to[i] = ((const uint32_t *) values)[i];
 	else
 		r->loops->widen(type, values, r->n, to);
+	clear_nulls(r, r->columns[column].nulls, to);
 }
 
 /*
- * Divides by a number greater than 0, rounding down, by multiplication with its inverse: the quotient of doubles is
- * next to the right one where it has less than 50 bits.
+ * Divides by a number greater than 0, rounding down, by multiplication with its inverse.  A quotient of doubles with
+ * less than 50 bits is off by less than a half, so that the next integer below is one too small, right, or one too
+ * great; what is left is exact, as the words of 64 bits wrap around.
  */
 static void
 divide(const gs_instruction *in, int64_t divisor, int64_t *x, uint32_t n)
 {
-	const double inverse = 1 / (double) divisor;
+	const double inverse = 1 / (double) divisor, most = divisor < (int64_t) 1 << 60 ? 0x1p50 : 0;
 	const bool remainder = in->code == GS_CODE_REMAINDER;
 
 	for (uint32_t i = 0; i < n; i++)
 	{
 		double quotient = (double) x[i] * inverse;
-		int64_t q = quotient > -0x1p50 && quotient < 0x1p50 ? (int64_t) quotient : gs_quotient(x[i], divisor);
-		int64_t left = x[i] - q * divisor;
+		int64_t q = quotient > -most && quotient < most ? (int64_t) quotient - (quotient < 0)
+														: gs_quotient(x[i], divisor);
+		int64_t left = (int64_t) ((uint64_t) x[i] - (uint64_t) q * (uint64_t) divisor);
 
 		q += (left >= divisor) - (left < 0);
 		left += left < 0 ? divisor : left >= divisor ? -divisor : 0;
@@ -103,7 +119,7 @@ compute_single(const rows_of_segment *r, const gs_instruction *in, int64_t *x)
 	return !bad;
 }
 
-/* Computes a column's values.  Those that are NULL are of the zeros that columns have there. */
+/* Computes a column's values.  Those that are NULL are of zeros. */
 static gs_status
 compute_values(const rows_of_segment *r, const gs_instruction *code, uint32_t ncode, int64_t *out)
 {

@@ -77,6 +77,31 @@ windows_list(steps_list *l)
 	list_keys(l, (uint32_t[]){8}, 1);
 }
 
+/* A list with a column that is computed by every instruction there is, in all rows of the source within its range. */
+static void
+computed_list(steps_list *l)
+{
+	const gs_type all[4] = {GS_I32, GS_F64, GS_U128, GS_I64};
+	const wide constants[3] = {-1000, 1000, 7};
+	gs_instruction code[14] = {{GS_CODE_COLUMN, GS_NUMBER_I32, 0, 0}, {GS_CODE_REMAINDER, GS_NUMBER_I32, 0, 1},
+							   {GS_CODE_WITHIN, GS_NUMBER_I32, 0, 0}, {GS_CODE_CONSTANT, GS_NUMBER_I16, 0, 2},
+							   {GS_CODE_MULTIPLY, GS_NUMBER_I64, 0, 0}, {GS_CODE_QUOTIENT, GS_NUMBER_I64, 0, 2},
+							   {GS_CODE_YEAR, GS_NUMBER_I64, 0, 0}, {GS_CODE_DAY, GS_NUMBER_I32, 0, 0},
+							   {GS_CODE_COLUMN, GS_NUMBER_I64, 0, 0}, {GS_CODE_MONTH, GS_NUMBER_I64, 0, 0},
+							   {GS_CODE_ADD, GS_NUMBER_I64, 0, 0}, {GS_CODE_DAY_OF_YEAR, GS_NUMBER_I16, 0, 0},
+							   {GS_CODE_CONSTANT, GS_NUMBER_I64, 0, 1}, {GS_CODE_SUBTRACT, GS_NUMBER_I64, 0, 0}};
+
+	list_begin(l, all, 4);
+	l->head.ncolumns = 3;
+	l->head.nwindows = 1;
+	list_compute(l, constants, 3, code, 14);
+	list_filter(l, 1);
+	list_compare(l, 3, GS_TEST_LT, 0);
+	list_group(l, 1);
+	list_column(l, GS_MAX, 3, GS_NUMBER_I64);
+	list_keys(l, (uint32_t[]){3}, 1);
+}
+
 static bool
 valid(const steps_list *l)
 {
@@ -367,6 +392,42 @@ wrong_window(steps_list *l, int n)
 	}
 }
 
+/* Makes the n-th wrong list with a computed column. */
+static const char *
+wrong_computed(steps_list *l, int n)
+{
+	gs_compute_step *c;
+	gs_instruction *code;
+	gs_constant *constants;
+
+	computed_list(l);
+	c = (gs_compute_step *) (l->bytes + l->head.first);
+	code = (gs_instruction *) (l->bytes + c->columns[0].code);
+	constants = (gs_constant *) (l->bytes + code[2].operand);
+	switch (n)
+	{
+		case 0: c->ncolumns = 0; return "no columns";
+		case 1: c->ncolumns = 2; return "more columns than there are";
+		case 2: c->zero = 1; return "zero of the step";
+		case 3: l->head.types[3] = GS_I32; return "another type";
+		case 4: c->columns[0].code += 4; return "code that is not aligned";
+		case 5: c->columns[0].ncode = 0; return "no code";
+		case 6: c->columns[0].ncode = GS_STEPS_MAX_CODE + 1; return "too much code";
+		case 7: code[0].operand = 3; return "its own column";
+		case 8: code[0].operand = 2; return "a column of 128 bits";
+		case 9: code[4].result = GS_NUMBER_I128; return "a value of 128 bits";
+		case 10: code[6].operand = 8; return "an operand of a date";
+		case 11: code[6].code = GS_CODE_DAY_OF_YEAR + 1; return "no such instruction";
+		case 12: code[6].code = GS_CODE_MULTIPLY + 1; return "none between them";
+		case 13: code[1].operand = l->head.first; return "a divisor elsewhere";
+		case 14: constants[1].half[0] = 0; return "a divisor of 0";
+		case 15: constants[1].half[1] = 1; return "a divisor of 128 bits";
+		case 16: constants[0].half[1] = 0; return "a range of 128 bits";
+		case 17: code[0] = code[6]; return "nothing on the stack";
+		default: return NULL;
+	}
+}
+
 /* Lists with ROWS that are right at the limits. */
 static void
 right_rows(void)
@@ -454,7 +515,14 @@ test_steps_check(void)
 	carry_out(&l);
 	for (int n = 0; (what = wrong_window(&l, n)) != NULL; n++)
 		check(!valid(&l), "refused: %s", what);
+	computed_list(&l);
+	check(valid(&l), "the list with a computed column is right");
+	carry_out(&l);
+	for (int n = 0; (what = wrong_computed(&l, n)) != NULL; n++)
+		check(!valid(&l), "refused: %s", what);
 	deep();
+	cut(computed_list);
+	mutated(computed_list);
 	cut(full_list);
 	cut(rows_list);
 	cut(windows_list);

@@ -66,6 +66,24 @@ list_integers(steps_list *l, const wide *values, uint32_t n)
 	return add(l, values, n * sizeof(*values));
 }
 
+void
+list_compute(steps_list *l, const wide *constants, uint32_t nconstants, gs_instruction *code, uint32_t ncode)
+{
+	gs_compute_step *step;
+	uint32_t at;
+
+	begin_step(l, GS_STEP_COMPUTE, sizeof(gs_compute_step), sizeof(step->columns[0]));
+	at = list_integers(l, constants, nconstants);
+	for (uint32_t i = 0; i < ncode; i++)
+		if (code[i].code == GS_CODE_CONSTANT || (code[i].code >= GS_CODE_QUOTIENT && code[i].code <= GS_CODE_WITHIN))
+			code[i].operand = at + code[i].operand * (uint32_t) sizeof(*constants);
+	at = add(l, code, ncode * sizeof(*code));
+	step = (gs_compute_step *) (l->bytes + l->step);
+	step->ncolumns = 1;
+	step->columns[0].code = at;
+	step->columns[0].ncode = ncode;
+}
+
 uint32_t
 list_doubles(steps_list *l, const double *values, uint32_t n)
 {

@@ -22,6 +22,8 @@ typedef struct steps_list
 void list_begin(steps_list *l, const gs_type *types, uint32_t ncolumns);
 void list_filter(steps_list *l, uint32_t nterms);
 void list_group(steps_list *l, uint32_t naggregates);
+/* Adds COMPUTE with one column, whose code refers to constants by their numbers. */
+void list_compute(steps_list *l, const wide *constants, uint32_t nconstants, gs_instruction *code, uint32_t ncode);
 
 /* Adds constants to the step, and returns the offset of the first. */
 uint32_t list_integers(steps_list *l, const wide *values, uint32_t n);

@@ -11,6 +11,7 @@ CREATE TABLE days (id int, d date, ts timestamp);
 INSERT INTO days SELECT g, date '1890-01-01' + g, timestamp '1890-01-01' + g * interval '1 day 00:00:00.7' + g % 7 * interval '3 hours 17 min' FROM generate_series(0, 80000) AS g;
 INSERT INTO days SELECT g, date '4714-11-24 BC' + (g::bigint * 2147480000 / 20000)::int, timestamp '4713-01-01 BC' + (g * 5400 || ' days')::interval + (g * 1234567891 % 86400000000 || ' microseconds')::interval
 	FROM generate_series(0::bigint, 20000) AS g;
+INSERT INTO days SELECT g, NULL, timestamp '1690-01-01' + g * interval '13 hours' - interval '1 microsecond' FROM generate_series(0, 9000) AS g;
 INSERT INTO days VALUES (1, '5874897-12-31', '294276-12-31 23:59:59.999999'), (2, '4714-11-24 BC', '4713-01-01 00:00 BC'), (3, NULL, NULL), (4, '0001-01-01', '0001-01-01'), (5, '0001-12-31 BC', '0001-12-31 23:59:59.999999 BC'),
 	(6, '2000-02-29', '2000-02-29 12:00'), (7, '1900-02-28', '1900-03-01'), (8, '2000-01-01', '1999-12-31 23:59:59.999999');
 -- timestamps of which date_trunc leaves the range, and infinity
