@@ -19,9 +19,9 @@
  * of GS_F32 and GS_F64 are doubles.  Constants and code lie in the step that refers to them, behind its terms or
  * aggregates.
  *
- * COMPUTE stands first.  FILTER may stand first, after COMPUTE, and after each WINDOW, of which there may be several, then
- * comes GROUP.  The columns that COMPUTE and WINDOW steps give are numbered after the source's, and what stands behind
- * such a step may refer to them.
+ * COMPUTE stands first.  FILTER may stand first, after COMPUTE, and after each WINDOW, of which there may be several,
+ * then comes GROUP.  The columns that COMPUTE and WINDOW steps give are numbered after the source's, and what stands
+ * behind such a step may refer to them.
  */
 #ifndef GS_STEPS_H
 #define GS_STEPS_H
