@@ -55,7 +55,7 @@ window(uint32_t function, uint32_t column, gs_type type, uint32_t partition, uin
 	window_types[WINDOW] = type;
 	list_begin(&list, window_types, WINDOW + 1);
 	list.head.ncolumns = WINDOW;
-	list.head.nwindows = 1;
+	list.head.ngiven = 1;
 	f.number = function == GS_WINDOW_LAG;
 	f.frame = function >= GS_WINDOW_FIRST ? GS_FRAME_PEERS : 0;
 	(void) list_window(&list, &f, 1, parted ? orders : orders + 1, parted, 1);

@@ -147,7 +147,7 @@ gs_computed_after(const gs_host *host, const gs_groups *head, gs_range *ranges, 
 	}
 	/* offsets count from the header, so that steps can stay where they are */
 	after->ncolumns += c->ncolumns;
-	after->nwindows -= c->ncolumns;
+	after->ngiven -= c->ncolumns;
 	after->nsteps--;
 	after->first += c->step.bytes;
 	*needed |= gs_steps_columns(after, (const gs_step *) gs_steps_at(after, after->first)) >> steps->ncolumns;

@@ -48,7 +48,7 @@ typedef struct gs_steps
 	uint32_t ncolumns; /* of the source: 1 to GS_STEPS_MAX_COLUMNS */
 	uint32_t nsteps;
 	uint32_t first;	   /* offset of the first step; each follows the one before */
-	uint32_t nwindows; /* columns that COMPUTE and WINDOW steps give */
+	uint32_t ngiven;   /* columns that COMPUTE and WINDOW steps give */
 	uint8_t types[];   /* gs_type, not GS_BYTES; of the source's columns, then of those that steps give */
 } gs_steps;
 

@@ -129,7 +129,7 @@ filter_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const subject *
 static uint32_t
 all_columns(const gs_steps *steps)
 {
-	return steps->ncolumns + steps->nwindows;
+	return steps->ncolumns + steps->ngiven;
 }
 
 /* Checks an instruction that pushes a column or a constant. */
@@ -293,7 +293,7 @@ rows_valid(const gs_steps *steps, uint32_t at, uint32_t bytes)
 {
 	const gs_rows_step *rows = gs_steps_at(steps, at);
 
-	if (steps->nwindows > 0 || bytes < sizeof(*rows) || rows->zero != 0 || rows->norders > GS_STEPS_MAX_KEYS ||
+	if (steps->ngiven > 0 || bytes < sizeof(*rows) || rows->zero != 0 || rows->norders > GS_STEPS_MAX_KEYS ||
 		bytes != sizeof(*rows) + rows->norders * sizeof(gs_row_order))
 		return false;
 	for (uint32_t i = 0; i < rows->norders; i++)
@@ -422,7 +422,7 @@ compute_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, uint32_t *n)
 	const gs_compute_step *c = gs_steps_at(steps, at);
 	body b = {steps, 0, at + bytes};
 
-	if (bytes < sizeof(*c) || c->zero != 0 || c->ncolumns == 0 || c->ncolumns > steps->nwindows ||
+	if (bytes < sizeof(*c) || c->zero != 0 || c->ncolumns == 0 || c->ncolumns > steps->ngiven ||
 		c->ncolumns > (bytes - sizeof(*c)) / sizeof(c->columns[0]))
 		return false;
 	b.from = at + (uint32_t) (sizeof(*c) + c->ncolumns * sizeof(c->columns[0]));
@@ -500,7 +500,7 @@ header_valid(const gs_steps *steps, size_t available)
 		steps->bytes % 8 != 0)
 		return false;
 	if (steps->ncolumns == 0 || steps->ncolumns > GS_STEPS_MAX_COLUMNS ||
-		steps->nwindows > GS_STEPS_MAX_COLUMNS - steps->ncolumns || steps->nsteps == 0 ||
+		steps->ngiven > GS_STEPS_MAX_COLUMNS - steps->ncolumns || steps->nsteps == 0 ||
 		steps->nsteps > GS_STEPS_MAX_STEPS || steps->first % 8 != 0 || steps->first > steps->bytes ||
 		steps->first < sizeof(*steps) + all_columns(steps))
 		return false;

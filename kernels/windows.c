@@ -173,7 +173,7 @@ gs_window_after(const gs_host *host, const gs_groups *head, gs_range *ranges, gs
 		ranges[steps->ncolumns + i] = function_range(steps, &w->functions[i], head->ranges, head->rows);
 	/* offsets count from the header, so that steps can stay where they are */
 	after->ncolumns += w->nfunctions;
-	after->nwindows -= w->nfunctions;
+	after->ngiven -= w->nfunctions;
 	after->nsteps -= gs_steps_filter(steps) != NULL ? 2 : 1;
 	after->first = (uint32_t) ((const char *) gs_step_after(&w->step) - (const char *) steps);
 	*taken = gs_steps_columns(after, (const gs_step *) gs_steps_at(after, after->first));

@@ -68,7 +68,7 @@ put_header(StepsWriter *writer, const ColumnsQuery *query)
 	steps->ncolumns = (uint32) query->ncolumns;
 	for (int i = 0; i < query->ncolumns; i++)
 		steps->types[i] = (uint8) query->columns[i].gs;
-	steps->nwindows = computed_put_types(query, steps->types) + windows_put_types(query, steps->types);
+	steps->ngiven = computed_put_types(query, steps->types) + windows_put_types(query, steps->types);
 	steps->first = (uint32) writer->bytes;
 }
 

@@ -65,7 +65,7 @@ windows_list(steps_list *l)
 
 	list_begin(l, all, 9);
 	l->head.ncolumns = 3;
-	l->head.nwindows = 6;
+	l->head.ngiven = 6;
 	f = list_window(l, functions, 4, orders, 1, 2);
 	f[1].constant = list_integers(l, &seven, 1);
 	list_filter(l, 2);
@@ -93,7 +93,7 @@ computed_list(steps_list *l)
 
 	list_begin(l, all, 4);
 	l->head.ncolumns = 3;
-	l->head.nwindows = 1;
+	l->head.ngiven = 1;
 	list_compute(l, constants, 3, code, 14);
 	list_filter(l, 1);
 	list_compare(l, 3, GS_TEST_LT, 0);
@@ -235,7 +235,7 @@ wrong_list(steps_list *l, int n)
 	{
 		case 0: l->head.magic++; return "magic";
 		case 1: l->head.bytes = GS_STEPS_MAX_BYTES + 8; return "too long";
-		case 2: l->head.nwindows = 1; return "a column of no window";
+		case 2: l->head.ngiven = 1; return "a column of no window";
 		case 3: l->head.ncolumns = 0; return "no columns";
 		case 4: l->head.ncolumns = GS_STEPS_MAX_COLUMNS + 1; return "too many columns";
 		case 5: l->head.types[1] = GS_BYTES; return "strings";
@@ -348,9 +348,9 @@ wrong_window(steps_list *l, int n)
 	filter = (gs_filter_step *) ((char *) w + w->step.bytes);
 	switch (n)
 	{
-		case 0: l->head.nwindows = 5; return "a column too few";
-		case 1: l->head.nwindows = 7; return "a column too many";
-		case 2: l->head.nwindows = GS_STEPS_MAX_COLUMNS; return "too many columns";
+		case 0: l->head.ngiven = 5; return "a column too few";
+		case 1: l->head.ngiven = 7; return "a column too many";
+		case 2: l->head.ngiven = GS_STEPS_MAX_COLUMNS; return "too many columns";
 		case 3: l->head.types[4] = GS_I64; return "the type of a lag";
 		case 4: l->head.types[6] = GS_I64; return "the type of an extreme";
 		case 5: w->nfunctions = 0; return "no functions";

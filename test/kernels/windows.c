@@ -67,7 +67,7 @@ expect(const table *t, const steps_list *l, steps_list *left, plain_segment *row
 	memcpy(left, l, sizeof(*l));
 	for (uint32_t s = 0; s < SEGMENTS; s++)
 		windows_append(&l->head, rows, &t->plain[s], 0, t->plain[s].rows);
-	while (left->head.nwindows > 0 && fits)
+	while (left->head.ngiven > 0 && fits)
 	{
 		fits = windows_step(left, rows, next);
 		memcpy(left, next, sizeof(*left));
@@ -362,7 +362,7 @@ random_list(const table *t, const char *what)
 		types[c] = (gs_type) of[c];
 	list_begin(&l, types, n);
 	l.head.ncolumns = SOURCE;
-	l.head.nwindows = n - SOURCE;
+	l.head.ngiven = n - SOURCE;
 	n = SOURCE;
 	for (uint32_t i = 0; i < nwindows; i++)
 	{
@@ -425,7 +425,7 @@ every_function(gs_type type)
 				continue;
 			list_begin(&l, types, SOURCE + 1);
 			l.head.ncolumns = SOURCE;
-			l.head.nwindows = 1;
+			l.head.ngiven = 1;
 			(void) list_window(&l, &f, 1, orders, 1, 2);
 			list_group(&l, 1);
 			list_column(&l, GS_MIN, SOURCE, number_of(types[SOURCE]));

@@ -346,7 +346,7 @@ windows_step(const steps_list *l, plain_segment *rows, steps_list *left)
 	free(order);
 	memcpy(left, l, sizeof(*l));
 	left->head.ncolumns += w->nfunctions;
-	left->head.nwindows -= w->nfunctions;
+	left->head.ngiven -= w->nfunctions;
 	left->head.nsteps -= step == first ? 1 : 2;
 	left->head.first = (uint32_t) ((const char *) step - (const char *) l) + step->bytes;
 	return fits;
