@@ -218,13 +218,25 @@ sub ordered_aggregate
 	return one_of(@some);
 }
 
+# A key of groups: a column, or an expression of one that columns compute.
+sub some_key
+{
+	my ($name, $type) = @_;
+	my @units = $type eq 'date' ? qw(year month day doy dow epoch) : qw(year month day doy dow epoch hour minute);
+
+	return $name if chance(0.6) || $type !~ /^(int\d|date|timestamp)$/;
+	return one_of("$name - 1", "$name * 3", "$name\::int8 * 2 + 5", "$name\::int2") if $type =~ /^int/;
+	return 'extract(' . one_of(@units) . " FROM $name)" if $type eq 'date' || chance(0.4);
+	return one_of("$name\::date", "date_trunc('" . one_of(qw(minute hour day month year)) . "', $name)");
+}
+
 # A query with groups; its order is that of all keys.  plain: as of random_query.
 sub grouped_query
 {
 	my ($table, $columns, $plain, @numbers) = @_;
-	my @names = sort keys %$columns;
-	my %keys = map { (one_of(@names) => 1) } 1 .. one_of(1, 1, 1, 2, 2, 3);
+	my %keys = map { (some_key(one_column($columns)) => 1) } 1 .. one_of(1, 1, 1, 2, 2, 3);
 	my $keys = join ', ', sort keys %keys;
+	my $named = join ', ', map { /\W/ ? "$_ AS \"$_\"" : $_ } sort keys %keys;
 	my $where = random_filter($columns, $plain);
 	my $limit = chance(0.5) ? 'LIMIT ' . number(20) . one_of('', ' OFFSET ' . number(10)) : '';
 	my ($having, $order) = ('', $keys);
@@ -247,8 +259,8 @@ sub grouped_query
 	$order = (@list && chance(0.7) ? "$list[0] " . one_of('', 'DESC', 'DESC NULLS LAST', 'NULLS FIRST') . ', ' : '')
 		. $keys
 		if chance(0.4);
-	return "SELECT DISTINCT $keys FROM $table $where ORDER BY $order $limit" if !@list && $having eq '' && chance(0.5);
-	return 'SELECT ' . join(', ', $keys, map { "$list[$_] AS a$_" } 0 .. $#list)
+	return "SELECT DISTINCT $named FROM $table $where ORDER BY $order $limit" if !@list && $having eq '' && chance(0.5);
+	return 'SELECT ' . join(', ', $named, map { "$list[$_] AS a$_" } 0 .. $#list)
 		. " FROM $table $where GROUP BY $keys $having ORDER BY $order $limit";
 }
 
