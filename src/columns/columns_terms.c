@@ -168,10 +168,11 @@ terms_is_ordered(const ColumnsQuery *query, int column)
 bool
 terms_order(ColumnsQuery *query, int column, Oid collation)
 {
-	Oid		   *ranked = &query->ranked[column];
+	Oid		   *ranked;
 
 	if (column >= QUERY_GIVEN || !terms_is_string(terms_column_type(query, column)))
 		return terms_is_ordered(query, column);
+	ranked = &query->ranked[column];
 	if (!terms_is_bytewise(collation) || (OidIsValid(*ranked) && *ranked != collation))
 		return false;
 	*ranked = collation;
