@@ -34,11 +34,11 @@ typedef struct gs_window_column
  */
 typedef struct gs_window_records
 {
+	gs_window_column columns[GS_STEPS_MAX_COLUMNS]; /* first: gcc 16 sees writes here as beyond what is before */
+	uint32_t ncolumns, nulls_word, nnulls;			/* nnulls: bits */
 	gs_packed_keys orders, rest;
 	uint32_t rest_word;
 	bool joined;
-	uint32_t ncolumns, nulls_word, nnulls; /* nnulls: bits */
-	gs_window_column columns[GS_STEPS_MAX_COLUMNS];
 } gs_window_records;
 
 #define GS_MARK_PARTITION 1 /* a row is the first of its partition, */

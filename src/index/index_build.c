@@ -294,18 +294,16 @@ static void
 process_utility(PlannedStmt *statement, const char *text, bool read_only, ProcessUtilityContext context,
 				ParamListInfo params, QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *completion)
 {
-	ProcessUtility_hook_type next = prev_utility ? prev_utility : standard_ProcessUtility;
-
 	if (!asks_nobody(statement->utilityStmt))
 	{
-		next(statement, text, read_only, context, params, environment, dest, completion);
+		prev_utility(statement, text, read_only, context, params, environment, dest, completion);
 		return;
 	}
 	workers_are_off = true;
 	max_parallel_maintenance_workers = 1;
 	PG_TRY();
 	{
-		next(statement, text, read_only, context, params, environment, dest, completion);
+		prev_utility(statement, text, read_only, context, params, environment, dest, completion);
 	}
 	PG_FINALLY();
 	{
@@ -320,6 +318,6 @@ index_build_init(void)
 {
 	prev_relation_planned = relation_planned_hook;
 	relation_planned_hook = relation_planned;
-	prev_utility = ProcessUtility_hook;
+	prev_utility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
 	ProcessUtility_hook = process_utility;
 }
