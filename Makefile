@@ -64,7 +64,7 @@ all install uninstall installcheck clean:
 	@bash -c 'root=.; . test/lib.sh; die "$$(why_not "$$1")"' - '$(PG_CONFIG)'
 endif
 
-.PHONY: check demo dist deb docs test test-large soak columns-storm columns-random columns-windows columns-rolls valgrind asan-server fuzz tsan coverage mutants gpucheck \
+.PHONY: check demo dist deb docs test test-large soak crash columns-storm columns-random columns-windows columns-rolls valgrind asan-server fuzz tsan coverage mutants gpucheck \
 	spills bench-columns bench-everyday bench-kernels bench-queries bench-shards
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
@@ -92,6 +92,11 @@ test-large:
 soak: SECONDS = 600
 soak:
 	@PG_CONFIG='$(PG_CONFIG)' SOAK_SECONDS='$(SECONDS)' $(if $(SEED),SEED='$(SEED)') test/run.sh soak
+
+# The whole system crashes under a load: a virtual machine is killed, ROUNDS times
+crash: ROUNDS = 3
+crash:
+	@PG_CONFIG='$(PG_CONFIG)' $(if $(SEED),SEED='$(SEED)') test/crash.sh '$(ROUNDS)'
 
 # Resident columns: a storm, each answer compared; random queries; a day's worth of the keeper's rolls.  For TIME
 # seconds; QUERIES over windows

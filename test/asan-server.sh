@@ -73,9 +73,9 @@ build_server() {
 	cd "$dir/build"
 	# below another make PostgreSQL's does not write its headers first
 	unset MAKELEVEL MAKEFLAGS MFLAGS
-	../source/configure --quiet --prefix="$prefix" --enable-cassert --enable-debug --with-icu --without-readline \
-		--without-zlib CC="${CC:-gcc}" CFLAGS="-O1 -g $SANITIZE" LDFLAGS="$SANITIZE"
-	for part in . contrib/dblink; do
+	../source/configure --quiet --prefix="$prefix" --enable-cassert --enable-debug --enable-tap-tests --with-icu \
+		--without-readline --without-zlib CC="${CC:-gcc}" CFLAGS="-O1 -g $SANITIZE" LDFLAGS="$SANITIZE"
+	for part in . contrib/dblink contrib/amcheck contrib/pageinspect; do
 		make -s -j "$(nproc)" -C "$part" all
 		make -s -C "$part" install DESTDIR="$dir/stage"
 	done

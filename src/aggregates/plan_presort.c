@@ -305,7 +305,8 @@ is_equal_image(const Node *expr)
 static bool
 ignores_order(PlannerInfo *root, const Aggref *aggregate)
 {
-	const AggTransInfo *transition = list_nth_node(AggTransInfo, root->aggtransinfos, aggregate->aggtransno);
+	/* no Node before PostgreSQL 16 */
+	const AggTransInfo *transition = list_nth(root->aggtransinfos, aggregate->aggtransno);
 	bool		distinct;
 	ListCell   *lc;
 

@@ -4,7 +4,6 @@
 #include "postgres.h"
 
 #include "commands/explain.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -14,24 +13,31 @@
 #include "src/base/guc.h"
 #include "src/core/explain.h"
 #include "src/engine/engine.h"
+#include "src/nodes/plan_nodes.h"
 #include "columns_node.h"
 
-/*
- * Mutator: has columns of a subquery's table be those of the only one, and window functions be without their windows,
- * which only the nodes below have names for.
- */
+/* Has a value of another node be a number: from 17 on PostgreSQL looks for that node in the plan, and here is none. */
+static Node *
+name_parameter(Param *from)
+{
+	Param	   *parameter = copyObject(from);
+
+	parameter->paramkind = PARAM_EXTERN;
+	return (Node *) parameter;
+}
+
+/* Mutator: has columns of a subquery's table be those of the only one, and window functions be without windows. */
 static Node *
 name_columns(Node *node, void *context)
 {
-	const WindowFunc *function = (const WindowFunc *) node;
 	Var		   *var;
 
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, WindowFunc))
-		return (Node *) makeFuncExpr(function->winfnoid, function->wintype,
-									 (List *) name_columns((Node *) function->args, context), function->wincollid,
-									 function->inputcollid, COERCE_EXPLICIT_CALL);
+		node = (Node *) make_window_call((const WindowFunc *) node);
+	if (IsA(node, Param))
+		return name_parameter((Param *) node);
 	if (!IsA(node, Var))
 		return expression_tree_mutator(node, name_columns, context);
 	var = copyObject((Var *) node);

@@ -249,6 +249,13 @@ go_to_parent(Var *var, const ResolveContext *context)
 	}
 }
 
+FuncExpr *
+make_window_call(const WindowFunc *function)
+{
+	return makeFuncExpr(function->winfnoid, function->wintype, function->args, function->wincollid,
+						function->inputcollid, COERCE_EXPLICIT_CALL);
+}
+
 /* Resolves the columns in an expression of a plan; context is a ResolveContext. */
 static Node *
 resolve(Node *node, void *context)
@@ -260,6 +267,8 @@ resolve(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
+	if (IsA(node, WindowFunc))
+		node = (Node *) make_window_call((const WindowFunc *) node);
 	if (!IsA(node, Var))
 		return expression_tree_mutator(node, resolve, context);
 	check_stack_depth();

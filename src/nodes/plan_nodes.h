@@ -22,6 +22,9 @@ extern Expr *make_column(Index varno, AttrNumber attno, const Expr *like);
 /* Returns a target list that passes all columns of a list through; varno says from where. */
 extern List *number_columns(const List *columns, Index varno);
 
+/* Returns a window function as a call without its window: from 18 on EXPLAIN finds windows only in their own nodes. */
+extern FuncExpr *make_window_call(const WindowFunc *function);
+
 /* Returns a plan's target list with columns resolved down to the range table, as custom_scan_tlist needs it. */
 extern List *resolve_columns(const PlannedStmt *stmt, const Plan *plan);
 

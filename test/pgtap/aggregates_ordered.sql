@@ -57,7 +57,9 @@ SELECT same_answer('SELECT array_agg(nullif(x % 3, 0) ORDER BY a, id), string_ag
 SELECT same_answer('SELECT array_agg(x ORDER BY b, id), count(*) FROM v WHERE x <> x + id - id', 'b, id', 'no rows');
 SELECT same_answer('SELECT array_agg(x ORDER BY b, id) FILTER (WHERE h > 0), count(*) FILTER (WHERE h = 0) FROM v', 'b, id', 'FILTER');
 SELECT same_answer('SELECT array_agg(x ORDER BY b, id) FILTER (WHERE id = 17) FROM v', '', 'FILTER that leaves one row');
-SELECT same_answer('SELECT array_agg(1000 / h ORDER BY b, id) FILTER (WHERE h > 0) FROM v', 'b, id', 'FILTER that keeps errors away');
+-- from 16 on PostgreSQL's sort, and not in each minor version
+SELECT same_answer('SELECT array_agg(1000 / h ORDER BY b, id) FILTER (WHERE h > 0) FROM v',
+				   CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'b, id' ELSE '' END, 'FILTER that keeps errors away');
 
 -- several of them
 SELECT same_answer('SELECT array_agg(x ORDER BY a, id) AS m, array_agg(x ORDER BY a, id) AS n, string_agg(s, '';'' ORDER BY a, id) FROM v', 'a, id', 'of one order');

@@ -38,6 +38,8 @@ BEGIN
 		line := regexp_replace(line, 'Pages: .*', 'Pages: ...');
 		line := regexp_replace(line, '(Pages.*>)\d+<', '\1...<');
 		line := regexp_replace(line, 'Engine: .*', 'Engine: ...');
+		-- from 16 on by the aggregate's values, too
+		line := regexp_replace(line, 'Sort Key: shop, id', 'Sort Key: shop');
 		RETURN NEXT regexp_replace(line, '\.00 loops', ' loops');
 	END LOOP;
 END $$;
