@@ -106,14 +106,14 @@ make_custom_scan(const Plan *like, int id, const CustomScanMethods *methods)
 }
 
 Expr *
-make_column(Index varno, AttrNumber attno, const Expr *like)
+make_column(int varno, AttrNumber attno, const Expr *like)
 {
 	return (Expr *) makeVar(varno, attno, exprType((const Node *) like), exprTypmod((const Node *) like),
 							exprCollation((const Node *) like), 0);
 }
 
 List *
-number_columns(const List *columns, Index varno)
+number_columns(const List *columns, int varno)
 {
 	List	   *result = NIL;
 	ListCell   *lc;
@@ -122,7 +122,9 @@ number_columns(const List *columns, Index varno)
 	{
 		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
 
-		entry->expr = make_column(varno, entry->resno, entry->expr);
+		/* a Sort's and a Merge Append's constants stay constants, as EXPLAIN shows them */
+		if (varno != INDEX_VAR || !IsA(entry->expr, Const))
+			entry->expr = make_column(varno, entry->resno, entry->expr);
 		result = lappend(result, entry);
 	}
 	return result;

@@ -17,10 +17,10 @@ extern void fill_node(Plan *plan, const Plan *like, int id);
 extern CustomScan *make_custom_scan(const Plan *like, int id, const CustomScanMethods *methods);
 
 /* Makes a Var for a column of another node. */
-extern Expr *make_column(Index varno, AttrNumber attno, const Expr *like);
+extern Expr *make_column(int varno, AttrNumber attno, const Expr *like);
 
-/* Returns a target list that passes all columns of a list through; varno says from where. */
-extern List *number_columns(const List *columns, Index varno);
+/* Returns a target list that passes all columns of a list through, without a projection; varno says from where. */
+extern List *number_columns(const List *columns, int varno);
 
 /* Returns a window function as a call without its window: from 18 on EXPLAIN finds windows only in their own nodes. */
 extern FuncExpr *make_window_call(const WindowFunc *function);

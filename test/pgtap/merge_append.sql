@@ -1,6 +1,6 @@
 -- A Merge Append becomes a GpuMergeAppend: rows in PostgreSQL's order whatever the keys, started again, ended early, in both directions.
 \ir setup.psql
-SELECT plan(74);
+SELECT plan(76);
 SET enable_indexscan = on;
 SET enable_indexonlyscan = on;
 SET enable_seqscan = off;
@@ -78,6 +78,22 @@ END $$;
 -- names, columns, what else a plan says
 SELECT matches(pg_temp.plan_of('SELECT part, id FROM p ORDER BY id', 'VERBOSE, COSTS OFF'),
 	'GpuMergeAppend\)\s+Output: p.part, p.id\s+Sort Key: p.id\s+->  Index', 'columns have names');
+CREATE TABLE elder (id int PRIMARY KEY, n int);
+CREATE TABLE younger () INHERITS (elder);
+ALTER TABLE younger ADD PRIMARY KEY (id);
+INSERT INTO elder SELECT i, i FROM generate_series(1, 50) i;
+INSERT INTO younger SELECT i, i FROM generate_series(1, 50) i;
+ANALYZE elder, younger;
+SELECT matches(pg_temp.plan_of('SELECT id FROM elder ORDER BY id', 'VERBOSE, COSTS OFF'),
+	'GpuMergeAppend\)\s+Output: elder.id\s+Sort Key: elder.id\s+->  Index', 'those of a parent that has rows itself, too');
+SET enable_partitionwise_join = on;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT matches(pg_temp.plan_of('SELECT a.id, 7.0, b.i4 FROM p a JOIN p b ON a.id = b.id AND a.part = b.part ORDER BY a.id', 'VERBOSE, COSTS OFF'),
+	'GpuMergeAppend\)\s+Output: a.id, 7.0, b.i4\s+Sort Key: a.id\s+->  Merge Join', 'constants stay constants');
+RESET enable_hashjoin;
+RESET enable_nestloop;
+RESET enable_partitionwise_join;
 SELECT lives_ok('EXPLAIN (VERBOSE, FORMAT XML) SELECT part, id FROM p ORDER BY id', 'EXPLAIN in XML');
 SELECT matches(pg_temp.plan_of('SELECT id FROM p ORDER BY id LIMIT 10', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF'),
 	'GpuMergeAppend\) \(actual rows=10.*Scan[^\n]*\(actual rows=[12][. ]', 'a LIMIT takes no more than it needs');

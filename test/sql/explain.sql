@@ -75,6 +75,7 @@ SELECT pg_temp.keys('SELECT * FROM words ORDER BY c DESC, c COLLATE "POSIX"');
 SELECT pg_temp.keys('SELECT * FROM words ORDER BY w USING ~<~, c USING ~>~ NULLS LAST, id USING <, k USING > NULLS LAST');
 SELECT pg_temp.keys('SELECT * FROM words ORDER BY w USING ~>~, c USING ~<~ NULLS FIRST');
 SELECT pg_temp.keys('SELECT id + 1 AS x FROM words ORDER BY x, -k, CASE WHEN k > 3 THEN d END, upper(c)');
+SELECT pg_temp.keys('SELECT 5, k, 7.0 FROM words ORDER BY k');
 SELECT pg_temp.keys('SELECT (row(w.id, w.k)::parts).id FROM words w ORDER BY 1');
 SELECT pg_temp.keys('SELECT a.id, b.d FROM words a JOIN other b USING (id) ORDER BY b."K", a.d DESC');
 SELECT pg_temp.keys('SELECT a.id, b.d FROM words a JOIN other b USING (id) ORDER BY b."K", a.d DESC', 'COSTS OFF');
