@@ -440,6 +440,22 @@ replace_in(Node *node, void *context)
 	return expression_tree_mutator(node, replace_in, context);
 }
 
+/* Returns true if a query or one within it may have aggregates, by what the parser notes: most queries have none. */
+static bool
+may_aggregate(const Query *query)
+{
+	ListCell   *lc;
+
+	if (query->hasAggs || query->hasSubLinks || query->cteList != NIL)
+		return true;
+	foreach(lc, query->rtable)
+	{
+		if (lfirst_node(RangeTblEntry, lc)->rtekind == RTE_SUBQUERY)
+			return true;
+	}
+	return false;
+}
+
 /* Returns true if a query or subquery has aggregates that may be replaced. */
 static bool
 sorts_within(Node *node, void *context)
@@ -447,7 +463,7 @@ sorts_within(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, sorts_within, context, 0);
+		return may_aggregate((Query *) node) && query_tree_walker((Query *) node, sorts_within, context, 0);
 	if (IsA(node, Aggref))
 	{
 		const Aggref *aggregate = (Aggref *) node;

@@ -51,7 +51,9 @@ typedef struct PathSortKeys
 static int
 words_of_type(Oid type)
 {
-	return get_typlen(type) > 0 && get_typlen(type) <= 8 ? 1 : 2;
+	int16		length = get_typlen(type);
+
+	return length > 0 && length <= 8 ? 1 : 2;
 }
 
 /* Estimates a key's comparisons per row: 0 with few values, 1 if coarse, the server's if there is no order by it. */
@@ -108,6 +110,7 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 		foreach(cell, pathkey->pk_eclass->ec_members)
 		{
 			EquivalenceMember *member = lfirst(cell);
+			int			needed;
 			Oid			sortop;
 
 			/* members of partitions come last, and are like their parents */
@@ -116,7 +119,8 @@ collect_keys(PlannerInfo *root, List *pathkeys, double rows)
 			sortop = pathkey_operator(pathkey, member->em_datatype);
 			if (!OidIsValid(sortop))
 				continue;
-			words = Max(words, words_of_type(member->em_datatype));
+			needed = words_of_type(member->em_datatype);
+			words = Max(words, needed);
 			if (compares != 0 || sortkey_is_exact(sortop, pathkey->pk_eclass->ec_collation))
 				continue;
 			compares = compares_of_key(root, member, sortop, keys.words == 0, rows);
