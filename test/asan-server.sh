@@ -59,7 +59,7 @@ debian_source() {
 
 # Builds the server.  It is installed below a folder and then moved, so that nothing can go elsewhere.
 build_server() {
-	rm -rf "$dir/source" "$dir/apt" "$dir/build" "$dir/stage"
+	rm -rf "$prefix" "$dir/source" "$dir/apt" "$dir/build" "$dir/stage"
 	need_tools
 	if [ -d "${PG_SOURCE:-}" ]; then
 		cp -a "$PG_SOURCE" "$dir/source"
@@ -89,7 +89,8 @@ mkdir -p "$dir"
 chmod 755 "$dir"
 rm -rf "$dir/tree" "$dir/reports"
 mkdir -m 1777 "$dir/reports"
-if [ ! -d "$prefix" ]; then
+# what is installed last; a server of an earlier script lacks it
+if [ ! -e "$prefix/lib/pageinspect.so" ]; then
 	say "Building PostgreSQL $pgmajor with sanitizers; what is said about it goes to $dir/build.log"
 	(build_server) >"$dir/build.log" 2>&1 &
 	wait $! || { tail -n 40 "$dir/build.log" >&2; die "PostgreSQL could not be built with sanitizers."; }

@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "tcop/utility.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -172,7 +173,7 @@ sorted_scan(Relation heap, Relation index, IndexInfo *info, bool allow_sync, boo
 static IndexBuildResult *
 build_sorted(Build *build, Relation heap, Relation index, IndexInfo *info)
 {
-	IndexBuildResult *result = NULL;
+	IndexBuildResult *volatile result = NULL;
 
 	build->workers = info->ii_ParallelWorkers;
 	build->kilobytes = maintenance_work_mem;
@@ -206,6 +207,9 @@ left_why(Relation heap, Relation index, IndexInfo *info, Build *build)
 		return "the table has another access method";
 	if (maintenance_work_mem < LEAST_MEMORY)
 		return "maintenance_work_mem is too low";
+	/* rows may be in files twice: in sorted runs, and in those of tuplesort */
+	if (temp_file_limit >= 0)
+		return "temp_file_limit is set";
 	if (!indexform_make(index, &build->form))
 		return "a column is not stored as its own type";
 	build->rows_expected = index_rows_expected(heap);

@@ -141,6 +141,7 @@ foreach my $case (
 	[ 'gpusort.min_rows = 100000; SET gpusort.index_builds = on',
 		"(t COLLATE $linguistic)", qr/fewer rows/, 'few rows' ],
 	[ "maintenance_work_mem = '2MB'", '(t)', qr/maintenance_work_mem is too low/, 'little memory' ],
+	[ "temp_file_limit = '1GB'", '(t)', qr/temp_file_limit is set/, 'a limit of files' ],
 	[ 'gpusort.enabled = on', '(nm)', qr/not stored as its own type/, 'a name' ],
 	[ 'gpusort.index_builds = off', '(t)', qr/^(?!.*gpusort leaves)/s, 'gpusort.index_builds = off' ],
 	[ 'gpusort.enabled = off', '(t)', qr/^(?!.*gpusort leaves)/s, 'gpusort.enabled = off' ])
@@ -253,6 +254,14 @@ SQL
 	$node->safe_psql('postgres', 'DROP INDEX ours, theirs');
 }
 is(scalar(temp_files($node)), 0, 'no file is left');
+is( $node->psql('postgres', <<"SQL", stderr => \$err), 0, 'files for the rows once are enough, as for PostgreSQL')
+SET max_parallel_maintenance_workers = 0;
+SET maintenance_work_mem = '6MB';
+SET temp_file_limit = '110MB';
+CREATE INDEX ours ON large (k COLLATE $linguistic);
+DROP INDEX ours;
+SQL
+	or diag($err);
 
 # errors, cancels and the end of a session leave nothing behind
 foreach my $workers (0, 2)
