@@ -187,7 +187,7 @@ fetch(Asking *asking, const StoreQuestion *about, bool *stale)
 {
 	ColumnsQuestion *question = asking->question;
 	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];
-	StoreGroups groups;
+	StoreGroups groups = {0};
 	StoreAnswer answer;
 	EngineFailure failure = ENGINE_OK;
 	bool		overflow = false;
