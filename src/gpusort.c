@@ -24,6 +24,8 @@
 #include "src/parallel/pack_node.h"
 #include "src/plan/plan.h"
 #include "src/shares/share_node.h"
+#include "src/totals/first_node.h"
+#include "src/totals/total_node.h"
 
 PG_MODULE_MAGIC;
 
@@ -46,6 +48,9 @@ _PG_init(void)
 	register_node(&gpuunpack_node);
 	register_node(&share_node);
 	register_node(&gpumergeappend_node);
+	register_node(&gpufirst_node);
+	register_node(&gpufirst_combining_node);
+	register_node(&gputotal_node);
 	register_node(&columns_node);
 	register_node(&columns_rows_node);
 	gpusort_limits_init();

@@ -92,6 +92,12 @@
  */
 #define AGGREGATE_GROUP_COST 0.35
 
+/*
+ * A page, where LIMIT and OFFSET are known at run time only.
+ * Unit: rows.  Source: none; the server assumes a tenth of all rows.
+ */
+#define PAGE_ROWS 1000.0
+
 /* ---------------------------------------------------------------- input of shares: shares/plan_share_node.c */
 
 /*

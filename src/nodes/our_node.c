@@ -7,7 +7,7 @@
 
 #include "our_node.h"
 
-#define MAX_KINDS 12
+#define MAX_KINDS 16
 
 static const OurNode *kinds[MAX_KINDS];
 static int	nkinds;

@@ -28,6 +28,7 @@
 #include "src/parallel/plan_merge.h"
 #include "src/shares/plan_share_node.h"
 #include "src/shares/share_node.h"
+#include "src/totals/plan_totals.h"
 #include "plan.h"
 #include "plan_paths.h"
 
@@ -216,6 +217,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 			break;
 		case T_CustomScan:
 			walk_list(stmt, ((CustomScan *) plan)->custom_plans, below);
+			show_totals((CustomScan *) plan);
 			break;
 		case T_Sort:
 			return take_sort(stmt, (Sort *) plan, bound);

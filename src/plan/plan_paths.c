@@ -31,6 +31,7 @@
 #include "src/cost/undercut.h"
 #include "src/shares/plan_share_rules.h"
 #include "src/shares/plan_shares.h"
+#include "src/totals/plan_totals.h"
 #include "plan_paths.h"
 
 static create_upper_paths_hook_type prev_upper_paths;
@@ -241,10 +242,13 @@ offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 	Path	   *path = unordered_input(root, input);
 	double		rows = path ? path->rows : known->rows;
 	const Path *partial;
+	ListCell   *lc;
 
 	if (path)
 		offer_with_target(root, ordered, cheap_sort(root, ordered, path, root->sort_pathkeys,
 													bound_from_above(root, false)), target);
+	foreach(lc, total_paths(root, input, ordered))
+		offer_with_target(root, ordered, lfirst(lc), target);
 	if (input->partial_pathlist == NIL)
 		return;
 	/* above window functions, only with shares */

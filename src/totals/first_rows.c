@@ -1,0 +1,180 @@
+/*
+ * first_rows.c: keeps the first rows of an order while others pass.  Of rows that are equal by all keys, the one that
+ * came first is the first.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "utils/memutils.h"
+
+#include "src/rows/rowcompare.h"
+#include "first_rows.h"
+
+/* Rows for which there is room at the start. */
+#define FIRST_ROOM 64
+
+FirstRows *
+firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, Size limit)
+{
+	FirstRows  *rows = palloc0(sizeof(FirstRows));
+
+	rows->keys = open_comparators(columns);
+	rows->nkeys = columns->nkeys;
+	rows->bound = bound;
+	rows->limit = limit;
+	rows->tuples = AllocSetContextCreate(CurrentMemoryContext, "gpusort first rows", ALLOCSET_DEFAULT_SIZES);
+	rows->room = Min(bound, FIRST_ROOM);
+	rows->rows = palloc(sizeof(FirstRow) * rows->room);
+	for (int side = 0; side < 2; side++)
+		rows->slots[side] = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	return rows;
+}
+
+/* Returns a slot with a kept row. */
+static TupleTableSlot *
+slot_with(FirstRows *rows, int side, const FirstRow *row)
+{
+	TupleTableSlot *slot = rows->slots[side];
+
+	if (TTS_EMPTY(slot) || ((MinimalTupleTableSlot *) slot)->mintuple != row->tuple)
+		ExecStoreMinimalTuple(row->tuple, slot, false);
+	return slot;
+}
+
+/* Compares two kept rows; never equal. */
+static int
+compare_rows(const FirstRow *a, const FirstRow *b, FirstRows *rows)
+{
+	int			order = ApplySortComparator(a->key, a->isnull, b->key, b->isnull, rows->keys);
+
+	if (order == 0 && rows->nkeys > 1)
+		order = compare_slots(rows->keys + 1, rows->nkeys - 1, slot_with(rows, 0, a), slot_with(rows, 1, b));
+	if (order == 0)
+		order = a->number < b->number ? -1 : 1;
+	return order;
+}
+
+/* compare_rows for qsort_arg */
+static int
+compare_for_sort(const void *a, const void *b, void *rows)
+{
+	return a == b ? 0 : compare_rows(a, b, rows);
+}
+
+/* Returns true if a row that has come last is behind the last one of the heap, whose rows win ties. */
+static inline bool
+is_behind(FirstRows *rows, TupleTableSlot *slot, Datum key, bool isnull)
+{
+	const FirstRow *last = &rows->rows[0];
+	int			order = ApplySortComparator(key, isnull, last->key, last->isnull, rows->keys);
+
+	if (order == 0 && rows->nkeys > 1)
+		order = compare_slots(rows->keys + 1, rows->nkeys - 1, slot, slot_with(rows, 1, last));
+	return order >= 0;
+}
+
+/* Copies a row into the memory of kept ones. */
+static FirstRow
+copy_row(FirstRows *rows, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(rows->tuples);
+	FirstRow	row;
+
+	row.tuple = ExecCopySlotMinimalTuple(slot);
+	MemoryContextSwitchTo(old);
+	row.key = slot_getattr(slot_with(rows, 0, &row), rows->keys[0].ssup_attno, &row.isnull);
+	row.number = rows->passed;
+	rows->bytes += GetMemoryChunkSpace(row.tuple);
+	return row;
+}
+
+/* Frees a row that has been kept. */
+static void
+drop_row(FirstRows *rows, FirstRow *row)
+{
+	/* the next row may lie at the address by which slots know this one */
+	for (int side = 0; side < 2; side++)
+		ExecClearTuple(rows->slots[side]);
+	rows->bytes -= GetMemoryChunkSpace(row->tuple);
+	pfree(row->tuple);
+}
+
+/* Adds a row at the bottom of the heap and lets it rise. */
+static void
+add_row(FirstRows *rows, FirstRow row)
+{
+	int64		at = rows->count++;
+
+	if (at == rows->room)
+	{
+		rows->room = Min(rows->room * 2, rows->bound);
+		rows->rows = repalloc_huge(rows->rows, sizeof(FirstRow) * rows->room);
+	}
+	while (at > 0 && compare_rows(&row, &rows->rows[(at - 1) / 2], rows) > 0)
+	{
+		rows->rows[at] = rows->rows[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	rows->rows[at] = row;
+}
+
+/* Puts a row in the place of the top of the heap and lets it sink. */
+static void
+replace_top(FirstRows *rows, FirstRow row)
+{
+	int64		at = 0;
+
+	for (;;)
+	{
+		int64		child = 2 * at + 1;
+
+		if (child >= rows->count)
+			break;
+		if (child + 1 < rows->count && compare_rows(&rows->rows[child + 1], &rows->rows[child], rows) > 0)
+			child++;
+		if (compare_rows(&row, &rows->rows[child], rows) > 0)
+			break;
+		rows->rows[at] = rows->rows[child];
+		at = child;
+	}
+	rows->rows[at] = row;
+}
+
+bool
+firstrows_put(FirstRows *rows, TupleTableSlot *slot)
+{
+	bool		isnull;
+	Datum		key = slot_getattr(slot, rows->keys[0].ssup_attno, &isnull);
+
+	rows->passed++;
+	if (likely(rows->count == rows->bound))
+	{
+		FirstRow	row;
+
+		if (likely(is_behind(rows, slot, key, isnull)))
+			return true;
+		drop_row(rows, &rows->rows[0]);
+		row = copy_row(rows, slot);
+		replace_top(rows, row);
+		return true;
+	}
+	add_row(rows, copy_row(rows, slot));
+	return rows->count == rows->bound || rows->bytes + rows->room * sizeof(FirstRow) < rows->limit;
+}
+
+void
+firstrows_finish(FirstRows *rows)
+{
+	qsort_arg(rows->rows, rows->count, sizeof(FirstRow), compare_for_sort, rows);
+}
+
+void
+firstrows_close(FirstRows *rows)
+{
+	for (int side = 0; side < 2; side++)
+		ExecDropSingleTupleTableSlot(rows->slots[side]);
+	MemoryContextDelete(rows->tuples);
+	pfree(rows->rows);
+	pfree(rows->keys);
+	pfree(rows);
+}

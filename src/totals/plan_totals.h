@@ -1,0 +1,16 @@
+/*
+ * plan_totals.h: plans pages with totals: the first rows of an order, each with aggregates of all rows.
+ */
+#ifndef GPUSORT_PLAN_TOTALS_H
+#define GPUSORT_PLAN_TOTALS_H
+
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+
+/* Returns paths for ORDER BY, over those for window functions, if a Limit above wants few rows and windows are all rows. */
+extern List *total_paths(PlannerInfo *root, const RelOptInfo *windows, RelOptInfo *ordered);
+
+/* Has a finished plan, if it is a GpuTotal, show its aggregates without the windows that no node below it has. */
+extern void show_totals(CustomScan *scan);
+
+#endif
