@@ -252,10 +252,7 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 	}
 	explain_keys(css, &node->columns, ancestors, es);
 	if (es->analyze && node->first)
-	{
 		ExplainPropertyInteger("Rows Kept", NULL, node->first->count, es);
-		ExplainPropertyUInteger("Memory", "kB", (node->first->bytes + 1023) / 1024, es);
-	}
 }
 
 const CustomScanMethods gpufirst_scan_methods = {

@@ -1,0 +1,207 @@
+-- A page with its totals, "SELECT …, count(*) OVER () … ORDER BY … LIMIT …": PostgreSQL's rows in their order, by one process and by several,
+-- started again, in both directions, and PostgreSQL's plan where that would not be so.
+\ir setup.psql
+SELECT plan(150 + 76);
+\ir parallel.psql
+DROP SCHEMA IF EXISTS gpusort_totals CASCADE;
+CREATE SCHEMA gpusort_totals;
+SET search_path = gpusort_totals, public;
+
+CREATE TABLE t (id int, i2 int2, i4 int4, i8 int8, f float8, n numeric, m numeric(9, 2), d date, ts timestamptz, b bool, c text COLLATE "C", long text,
+	few int4, iv interval, u uuid, gone int);
+INSERT INTO t SELECT i, hashint4(i) % 3000, hashint4(i * 3), hashint8extended(i, 7),
+	CASE i % 50 WHEN 0 THEN 'NaN' WHEN 1 THEN -0.0 WHEN 2 THEN 'Infinity' ELSE hashint4(i) / 1000.0 END, hashint4(i) / 7.0, hashint4(i) % 100000 / 100.0,
+	date '2026-01-01' + hashint4(i) % 900, timestamptz '2026-01-01' + hashint4(i) * interval '1 second', hashint4(i) % 2 = 0, md5(i::text),
+	repeat('the same for all ', i % 3) || md5(i::text), abs(hashint4(i)) % 7, hashint4(i) * interval '1 second', md5(i::text)::uuid, i
+FROM generate_series(1, 6000) i;
+ALTER TABLE t DROP gone;
+UPDATE t SET i2 = NULL WHERE id % 11 = 0;
+UPDATE t SET i4 = NULL, n = NULL, d = NULL WHERE id % 13 = 0;
+UPDATE t SET c = NULL, m = NULL, b = NULL WHERE id % 17 = 0;
+CREATE TABLE few AS SELECT i AS k, 'name ' || i AS name FROM generate_series(0, 5) i;
+VACUUM ANALYZE t, few;
+
+-- One of some texts, by a seed and a place of its own.
+CREATE FUNCTION pg_temp.pick(seed int, place int, VARIADIC texts text[]) RETURNS text LANGUAGE sql AS $$
+	SELECT texts[1 + abs(hashint4(seed * 32 + place)::int8) % cardinality(texts)]
+$$;
+
+-- A query of the shape.
+CREATE FUNCTION pg_temp.page(seed int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	totals text := '';
+	filter text;
+	source text := pg_temp.pick(seed, 1, 't', 't', 't', 't JOIN few ON k = few', 't LEFT JOIN few ON k = few AND i4 > 0', '(SELECT * FROM t OFFSET 0) t');
+	condition text := pg_temp.pick(seed, 2, '', '', 'WHERE i4 > 0', 'WHERE few IN (1, 2, 3)', 'WHERE id <= 20', 'WHERE c LIKE ''a%''', 'WHERE id < 0');
+	keys text := pg_temp.pick(seed, 3, 'i2', 'i4', 'i8', 'f', 'n', 'm', 'd', 'ts', 'b', 'c', 'long', 'few', 'iv', 'u', 'i4 + i2', 'upper(c)', 'few, c', 'b, d, c',
+		'coalesce(d, ''2020-01-01'')', 'abs(i8 % 100), ts');
+BEGIN
+	FOR i IN 1 .. 1 + abs(hashint4(seed)) % 3 LOOP
+		filter := pg_temp.pick(seed, 3 * i + 4, '', '', '', ' FILTER (WHERE i2 > 0)', ' FILTER (WHERE few = 3)', ' FILTER (WHERE false)');
+		totals := totals || ', ' || pg_temp.pick(seed, 3 * i + 5, 'count(*)', 'count(*)', 'count(*)', 'count(i4)', 'sum(i2)', 'sum(i4)', 'sum(i8)', 'sum(n)', 'sum(m)',
+			'avg(i4)', 'avg(n)', 'min(d)', 'max(c)', 'min(ts)', 'max(m)', 'min(u::text)', 'bool_and(b)', 'bit_or(i4)', 'stddev(i2)', 'sum(f)', 'max(f)', 'avg(f)',
+			'max(n)', 'max(iv)', 'count(DISTINCT few) IS NULL OR count(*)') || filter ||
+			pg_temp.pick(seed, 3 * i + 6, ' OVER ()', ' OVER ()', ' OVER w', ' OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)');
+	END LOOP;
+	-- DISTINCT is refused in windows
+	totals := replace(totals, 'count(DISTINCT few) IS NULL OR count(*)', 'sum(few + 1)');
+	RETURN format('SELECT %s%s FROM %s %s WINDOW w AS () ORDER BY %s %s, id %s LIMIT %s %s',
+		pg_temp.pick(seed, 20, 'id', 't.*', 'id, i4, upper(c)', 'id, i8 % 10 AS x, ts', 'long, id + 1 AS y, d'), totals, source, condition, keys,
+		pg_temp.pick(seed, 21, '', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST'), pg_temp.pick(seed, 22, '', 'DESC'),
+		pg_temp.pick(seed, 23, '1', '10', '20', '50', '400', '7000', 'ALL', '0', 'NULL', '(SELECT 5)'),
+		pg_temp.pick(seed, 24, '', '', 'OFFSET 10', 'OFFSET 100', 'OFFSET 5000', 'OFFSET 9000', 'OFFSET (SELECT 3)'));
+END $$;
+SELECT pg_temp.same_rows(pg_temp.page(seed), pg_temp.page(seed), '{0,2}') FROM generate_series(1, 150) seed;
+
+-- Three tests: the plan of one process and of several, and the rows.
+CREATE FUNCTION pg_temp.paged(query text, label text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	SET LOCAL max_parallel_workers_per_gather = 0;
+	RETURN NEXT matches(pg_temp.plan_of(query), 'Custom Scan \(GpuTotal\)\s+->  Aggregate\s+->  Custom Scan \(GpuFirst\)\s+Sort Key', label || ': plan');
+	SET LOCAL max_parallel_workers_per_gather = 2;
+	RETURN NEXT matches(pg_temp.plan_of(query), 'Custom Scan \(GpuTotal\)\s+->  Finalize Aggregate\s+->  Custom Scan \(GpuFirst\)\s+Sort Key[^>]+->  Gather[^>]+->  ' ||
+		'Parallel Custom Scan \(GpuTotal\)\s+->  Partial Aggregate\s+->  Custom Scan \(GpuFirst\)', label || ': plan of several processes');
+	RETURN NEXT pg_temp.same_rows(query, label, '{0,2,3}');
+END $$;
+SELECT pg_temp.paged('SELECT id, count(*) OVER () FROM t ORDER BY i8 LIMIT 20', 'a count');
+SELECT pg_temp.paged('SELECT id, count(*) OVER () FROM t ORDER BY i8 LIMIT 20 OFFSET 40', 'a later page');
+SELECT pg_temp.paged('SELECT t.*, count(*) OVER (), sum(m) OVER (), avg(i4) OVER (), min(d) OVER (), max(c) OVER () FROM t ORDER BY n DESC, id LIMIT 10', 'several totals');
+SELECT pg_temp.paged('SELECT id, count(*) FILTER (WHERE i4 > 0) OVER w, 100.0 * i2 / sum(i2) OVER w AS share FROM t WINDOW w AS () ORDER BY ts LIMIT 5', 'FILTER and expressions');
+SELECT pg_temp.paged('SELECT id, name, count(*) OVER () FROM t JOIN few ON k = few WHERE i2 > 0 ORDER BY upper(c), id LIMIT 5', 'a join');
+SELECT pg_temp.paged('SELECT * FROM (SELECT id, count(*) OVER () AS total FROM t ORDER BY u LIMIT 5) x WHERE total > 9 ORDER BY id DESC', 'a subquery');
+SELECT pg_temp.paged('SELECT id, i2, (SELECT name FROM few WHERE k = few) AS name, count(*) OVER () FROM t ORDER BY c DESC, id LIMIT 12', 'a subquery in the result');
+SELECT pg_temp.paged('SELECT id, count(*) OVER () FROM t WHERE i8 = 1 ORDER BY c LIMIT 5', 'no rows');
+SELECT pg_temp.paged('SELECT id, max(i4) FILTER (WHERE false) OVER (), sum(i2) FILTER (WHERE id = 77) OVER () FROM t ORDER BY c, id LIMIT 5', 'totals of nothing');
+SELECT pg_temp.paged('SELECT id, count(*) OVER () FROM t ORDER BY few, id LIMIT (SELECT 8) OFFSET (SELECT 2)', 'a bound of run time');
+SELECT pg_temp.paged('SELECT id, count(*) OVER () FROM t ORDER BY few, id LIMIT (SELECT 5000) OFFSET 30', 'a large bound of run time');
+SELECT pg_temp.paged('SELECT id, count(*) OVER () FROM t ORDER BY c, id LIMIT (SELECT NULL::bigint) OFFSET 10', 'no bound at run time');
+SET work_mem = '64kB';
+SELECT pg_temp.paged('SELECT id, long, c, count(*) OVER () FROM t ORDER BY long, id LIMIT (SELECT 550)', 'a bound beyond memory');
+RESET work_mem;
+
+-- the order of equal rows is that in which they come
+SELECT is(ARRAY(SELECT id FROM (SELECT id, count(*) OVER () FROM t ORDER BY few LIMIT 20) x), ARRAY(SELECT id FROM t ORDER BY few, ctid LIMIT 20), 'equal rows in order of arrival');
+
+-- Two tests: one process has the totals, since the order of rows may matter to them.
+CREATE FUNCTION pg_temp.in_one_process(total text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	query text := format('SELECT id, %s OVER () FROM t ORDER BY i8 LIMIT 10', total);
+BEGIN
+	SET LOCAL max_parallel_workers_per_gather = 2;
+	RETURN NEXT matches(pg_temp.plan_of(query), '^(?!.*Finalize)(?!.*Partial).*GpuTotal\)\s+->  Aggregate\s+->  Custom Scan \(GpuFirst\)', total || ' in one process');
+	SET LOCAL max_parallel_workers_per_gather = 0;
+	RETURN NEXT pg_temp.same_rows(query, total, '{0}');
+END $$;
+SELECT pg_temp.in_one_process(total)
+FROM unnest(ARRAY['sum(f)', 'avg(f)', 'max(f)', 'max(n)', 'min(iv)', 'string_agg(c, '','')', 'array_agg(i4)', 'json_agg(few)']) AS total;
+SELECT pg_temp.in_one_process('sum(i8) FILTER (WHERE pg_backend_pid() > 0)');
+
+-- Left to PostgreSQL.
+CREATE FUNCTION pg_temp.refused(query text, label text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN matches(pg_temp.plan_of(query), '^(?!.*GpuTotal)(?!.*GpuFirst).*$', label || ': PostgreSQL''s');
+END $$;
+SELECT pg_temp.refused('SELECT id, count(*) OVER (PARTITION BY few) FROM t ORDER BY i8 LIMIT 10', 'partitions');
+SELECT pg_temp.refused('SELECT id, count(*) OVER (), row_number() OVER () FROM t ORDER BY i8 LIMIT 10', 'a function of windows alone');
+SELECT pg_temp.refused('SELECT id, count(*) OVER (ORDER BY id) FROM t ORDER BY i8 LIMIT 10', 'a running count');
+SELECT pg_temp.refused('SELECT id, count(*) OVER (ROWS UNBOUNDED PRECEDING) FROM t ORDER BY i8 LIMIT 10', 'rows so far');
+SELECT pg_temp.refused('SELECT id, count(*) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW) FROM t ORDER BY i8 LIMIT 10', 'EXCLUDE');
+SELECT pg_temp.refused('SELECT id, count(*) OVER () FROM t ORDER BY few FETCH FIRST 10 ROWS WITH TIES', 'WITH TIES');
+SELECT pg_temp.refused('SELECT id, count(*) OVER () FROM t ORDER BY i8', 'no LIMIT');
+SELECT pg_temp.refused('SELECT id, count(*) OVER () FROM t ORDER BY i8 OFFSET 10', 'OFFSET alone');
+SELECT pg_temp.refused('SELECT id, count(*) OVER () FROM t ORDER BY i8 LIMIT 3000', 'half of the rows');
+SELECT pg_temp.refused('SELECT id, count(*) OVER () FROM t ORDER BY random() LIMIT 10', 'a volatile order');
+SELECT pg_temp.refused('SELECT id, sum(random()) OVER () FROM t ORDER BY i8 LIMIT 10', 'a volatile total');
+SELECT pg_temp.refused('SELECT id, generate_series(1, few), count(*) OVER () FROM t ORDER BY i8 LIMIT 10', 'sets in the result');
+SELECT pg_temp.refused('SELECT DISTINCT few, count(*) OVER () FROM t ORDER BY few LIMIT 10', 'DISTINCT');
+SELECT pg_temp.refused('SELECT id, count(*) OVER () FROM t ORDER BY count(*) OVER (), id LIMIT 10', 'an order by a total');
+SET gpusort.min_rows = 10000;
+SELECT pg_temp.refused('SELECT id, count(*) OVER () FROM t ORDER BY i8 LIMIT 10', 'few rows');
+SET gpusort.min_rows = 0;
+SET gpusort.enabled = off;
+SELECT pg_temp.refused('SELECT id, count(*) OVER () FROM t ORDER BY i8 LIMIT 10', 'gpusort.enabled = off');
+SET gpusort.enabled = on;
+
+-- groups below, which one process has
+SET max_parallel_workers_per_gather = 0;
+SELECT pg_temp.plan_of('SELECT i2, count(*), sum(count(*)) OVER (), count(*) OVER () FROM t GROUP BY i2 ORDER BY i2 LIMIT 5') ~ 'GpuTotal' AS groups \gset
+SELECT ok(:'groups', 'totals of groups');
+SELECT pg_temp.same_rows('SELECT i2, count(*) AS c, sum(count(*)) OVER (), count(*) OVER () AS n FROM t GROUP BY i2 ORDER BY 2 DESC, i2 LIMIT 5', 'totals of groups: rows', '{0,2}');
+SELECT pg_temp.same_rows('SELECT i2, max(c), avg(max(n)) OVER () FROM t GROUP BY i2 HAVING count(*) > 1 ORDER BY max(c), i2 LIMIT 9', 'of groups with HAVING', '{0,2}');
+
+-- a volatile expression of the result is computed of the rows that are given out
+CREATE SEQUENCE numbers;
+SELECT is(ARRAY(SELECT nextval FROM (SELECT nextval('numbers'), id, count(*) OVER () FROM t ORDER BY i8 LIMIT 3) x), '{1,2,3}', 'a sequence');
+
+-- started again, with other rows and other bounds
+CREATE TABLE b AS SELECT * FROM (VALUES (1, 5), (2, 300), (3, 2), (4, NULL), (5, 0), (6, 1200), (7, 7000)) AS b (round, n);
+ALTER TABLE b SET (parallel_workers = 0);
+ANALYZE b;
+SELECT pg_temp.same_rows('SELECT round, x.* FROM b, LATERAL (SELECT id, count(*) OVER () FROM t ORDER BY i8 LIMIT b.n) x ORDER BY round, 2', 'another LIMIT each time', '{0,2}');
+SELECT pg_temp.same_rows('SELECT round, x.* FROM b, LATERAL (SELECT id, count(*) OVER () FROM t ORDER BY c, id OFFSET b.n LIMIT 4) x ORDER BY round, 2', 'another OFFSET each time', '{0,2}');
+SELECT pg_temp.same_rows('SELECT round, x.* FROM b, LATERAL (SELECT id, sum(few) OVER () FROM t WHERE few < b.round ORDER BY i8 LIMIT 6) x ORDER BY round, 2', 'other rows each time', '{0,2}');
+SELECT pg_temp.same_rows('SELECT round, (SELECT sum(x.id + x.n) FROM (SELECT id, count(*) OVER () AS n FROM t ORDER BY i8 LIMIT 6) x WHERE x.id > b.round) FROM b ORDER BY 1',
+	'the same rows each time', '{0,2}');
+
+-- statements with parameters, of which a plan of several processes is told where it runs
+SET plan_cache_mode = force_generic_plan;
+CREATE FUNCTION pg_temp.page_of(l bigint, o bigint, enabled text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY SELECT x::text FROM (SELECT id, count(*) OVER () FROM t ORDER BY i8 LIMIT l OFFSET o) x;
+END $$;
+SELECT is(ARRAY(SELECT pg_temp.page_of(l, o, workers)), ARRAY(SELECT format('(%s,6000)', id) FROM (SELECT id FROM t ORDER BY i8 LIMIT l OFFSET o) x),
+	format('LIMIT %s OFFSET %s as parameters, %s workers', l, o, workers))
+FROM (VALUES (10, 5), (3, 0), (NULL, 5990), (900, 100), (0, 3), (2, 7000)) AS v (l, o), LATERAL (SELECT set_config('max_parallel_workers_per_gather', n::text, false) AS workers
+	FROM unnest(ARRAY[0, 2]) n) w;
+RESET plan_cache_mode;
+
+-- Two tests: a cursor is ours, and moves as over PostgreSQL's plan.
+SET max_parallel_workers_per_gather = 0;
+CREATE FUNCTION pg_temp.wander(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	walk refcursor;
+	step text;
+	row record;
+	seen text := '';
+BEGIN
+	OPEN walk SCROLL FOR EXECUTE query;
+	FOREACH step IN ARRAY string_to_array('NEXT,NEXT,PRIOR,PRIOR,PRIOR,NEXT,ABSOLUTE 10,RELATIVE 0,PRIOR,RELATIVE 5,RELATIVE -50,LAST,NEXT,PRIOR,PRIOR,NEXT,NEXT,NEXT,PRIOR,'
+		'ABSOLUTE -1,ABSOLUTE -40,PRIOR,NEXT,FIRST,ABSOLUTE 41,PRIOR,ABSOLUTE 0,NEXT,FORWARD 3,BACKWARD 3,LAST,RELATIVE -3', ',') LOOP
+		EXECUTE format('FETCH %s FROM %s', step, quote_ident(walk::text)) INTO row;
+		seen := seen || coalesce(row::text, '-');
+	END LOOP;
+	CLOSE walk;
+	RETURN seen;
+END $$;
+CREATE FUNCTION pg_temp.wanders(query text, label text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	ours text;
+	theirs text;
+BEGIN
+	RETURN NEXT matches(pg_temp.plan_of('DECLARE c SCROLL CURSOR FOR ' || query), '^Limit\s+->  Custom Scan \(GpuTotal\)', label || ': plan');
+	ours := pg_temp.wander(query);
+	SET LOCAL gpusort.enabled = off;
+	theirs := pg_temp.wander(query);
+	SET LOCAL gpusort.enabled = on;
+	RETURN NEXT is(ours, theirs, label);
+END $$;
+SELECT pg_temp.wanders('SELECT id, count(*) OVER (), sum(m) OVER () FROM t ORDER BY i8 LIMIT 15', 'a cursor');
+SELECT pg_temp.wanders('SELECT id, long, count(*) OVER () FROM t ORDER BY long, id LIMIT 30 OFFSET 7', 'a cursor over a later page');
+SELECT pg_temp.wanders('SELECT id, count(*) OVER () FROM t ORDER BY c, id LIMIT (SELECT 5000) OFFSET 5950', 'a cursor over a sort');
+
+-- what EXPLAIN shows
+SET gpusort.explain_machine = off;
+SELECT is(pg_temp.plan_of('SELECT id, upper(c), sum(m + 1) FILTER (WHERE b) OVER () AS s FROM t ORDER BY i8 DESC LIMIT 3', 'VERBOSE, COSTS OFF'), 'Limit
+  Output: id, (upper(c)), (sum((m + ''1''::numeric)) FILTER (WHERE b))
+  ->  Custom Scan (GpuTotal)
+        Output: id, upper(c), (sum((m + ''1''::numeric)) FILTER (WHERE b))
+', 'VERBOSE');
+SELECT matches(pg_temp.plan_of('SELECT id, count(*) OVER () FROM t ORDER BY i8 LIMIT 3', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF'),
+	'Custom Scan \(GpuFirst\) \(actual rows=6000(\.00)? loops=1\)\n\s+Sort Key: i8\n\s+Rows Kept: 3\n\s+->  Seq Scan', 'ANALYZE');
+SELECT matches(pg_temp.plan_of('SELECT id, count(*) OVER () FROM t ORDER BY i8 LIMIT (SELECT 6000)', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF'),
+	'Custom Scan \(GpuFirst\) \(actual rows=6000(\.00)? loops=1\)\n\s+Sort Key: t.i8\n\s+Sort Method: radix', 'ANALYZE of a sort');
+SELECT matches(pg_temp.plan_of('SELECT id, count(*) OVER () FROM t ORDER BY i8 LIMIT 3', 'ANALYZE, FORMAT JSON'), '"Rows Kept": 3', 'ANALYZE as JSON');
+RESET gpusort.explain_machine;
+
+DROP SCHEMA gpusort_totals CASCADE;
+SELECT * FROM finish();
