@@ -242,13 +242,11 @@ offer_ordered(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered)
 	Path	   *path = unordered_input(root, input);
 	double		rows = path ? path->rows : known->rows;
 	const Path *partial;
-	ListCell   *lc;
 
 	if (path)
 		offer_with_target(root, ordered, cheap_sort(root, ordered, path, root->sort_pathkeys,
 													bound_from_above(root, false)), target);
-	foreach(lc, total_paths(root, input, ordered))
-		offer_with_target(root, ordered, lfirst(lc), target);
+	offer_with_target(root, ordered, page_path(root, input, ordered), target);
 	if (input->partial_pathlist == NIL)
 		return;
 	/* above window functions, only with shares */

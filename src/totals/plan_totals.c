@@ -37,6 +37,7 @@
 #include "src/core/sorter.h"
 #include "src/cost/cores.h"
 #include "src/cost/sort_choice.h"
+#include "src/cost/undercut.h"
 #include "first_node.h"
 #include "plan_totals.h"
 #include "total_node.h"
@@ -397,19 +398,46 @@ divided_path(Totals *totals)
 					list_make1_int(list_length(totals->kept->exprs)));
 }
 
-List *
-total_paths(PlannerInfo *root, const RelOptInfo *windows, RelOptInfo *ordered)
+/* What an ordered path over windows costs in truth: all rows are needed for the first one, and stored. */
+static Cost
+cost_of_windows(const Totals *totals, const Path *path)
+{
+	return path->total_cost + totals->input->cheapest_total_path->rows * WINDOW_ROW_COST;
+}
+
+/* Lets a path win against those over windows if it costs less in truth; returns false if it does not. */
+static bool
+undercut_windows(const Totals *totals, Path *path)
+{
+	Cost		total = path->total_cost;
+	ListCell   *lc;
+
+	foreach(lc, totals->ordered->pathlist)
+	{
+		const Path *other = lfirst(lc);
+
+		if (total >= cost_of_windows(totals, other))
+			return false;
+		path->startup_cost = Min(path->startup_cost, other->startup_cost / FUZZ);
+		path->total_cost = Min(path->total_cost, other->total_cost / FUZZ);
+	}
+	return true;
+}
+
+Path *
+page_path(PlannerInfo *root, const RelOptInfo *windows, RelOptInfo *ordered)
 {
 	Totals		totals;
 	Path	   *input;
 	List	   *paths;
+	Path	   *best;
 
 	if (!query_allows(root) || !find_totals(&totals, root, windows, ordered))
-		return NIL;
-	input = totals.input->cheapest_total_path;
-	paths = list_make1(top_path(&totals, (Path *) create_projection_path(root, totals.input, input, totals.kept),
-								AGGSPLIT_SIMPLE, NIL));
+		return NULL;
+	input = (Path *) create_projection_path(root, totals.input, totals.input->cheapest_total_path, totals.kept);
+	paths = list_make1(top_path(&totals, input, AGGSPLIT_SIMPLE, NIL));
 	if (can_be_divided(&totals))
 		paths = lappend(paths, divided_path(&totals));
-	return paths;
+	best = cheapest(paths);
+	return undercut_windows(&totals, best) ? best : NULL;
 }

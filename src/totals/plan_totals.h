@@ -7,8 +7,11 @@
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
-/* Returns paths for ORDER BY, over those for window functions, if a Limit above wants few rows and windows are all rows. */
-extern List *total_paths(PlannerInfo *root, const RelOptInfo *windows, RelOptInfo *ordered);
+/*
+ * Returns a path for ORDER BY that replaces those over window functions, or NULL: for a query whose windows are all rows
+ * and of which a Limit wants few.
+ */
+extern Path *page_path(PlannerInfo *root, const RelOptInfo *windows, RelOptInfo *ordered);
 
 /* Has a finished plan, if it is a GpuTotal, show its aggregates without the windows that no node below it has. */
 extern void show_totals(CustomScan *scan);
