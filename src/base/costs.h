@@ -93,10 +93,10 @@
 #define AGGREGATE_GROUP_COST 0.35
 
 /*
- * A page, where LIMIT and OFFSET are known at run time only.
- * Unit: rows.  Source: none; the server assumes a tenth of all rows.
+ * The rows of a page and those before it, where LIMIT and OFFSET are known at run time only.
+ * Unit: rows.  Source: a guess; the server's, a tenth of all rows, is no page.
  */
-#define PAGE_ROWS 1000.0
+#define PAGE_ROWS 100.0
 
 /* ---------------------------------------------------------------- input of shares: shares/plan_share_node.c */
 
