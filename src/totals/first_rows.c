@@ -7,11 +7,15 @@
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
+#include "src/rows/minimal_row.h"
 #include "src/rows/rowcompare.h"
 #include "first_rows.h"
 
 /* Rows for which there is room at the start. */
 #define FIRST_ROOM 64
+
+/* Bytes in whose multiples rows get memory, so that the next row of about that size fits in. */
+#define ROW_UNIT 64
 
 FirstRows *
 firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, Size limit)
@@ -23,6 +27,7 @@ firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, Size lim
 	rows->bound = bound;
 	rows->limit = limit;
 	rows->tuples = AllocSetContextCreate(CurrentMemoryContext, "gpusort first rows", ALLOCSET_DEFAULT_SIZES);
+	rows->key_by_value = TupleDescAttr(desc, columns->attnos[0] - 1)->attbyval;
 	rows->room = Min(bound, FIRST_ROOM);
 	rows->rows = palloc(sizeof(FirstRow) * rows->room);
 	for (int side = 0; side < 2; side++)
@@ -73,30 +78,48 @@ is_behind(FirstRows *rows, TupleTableSlot *slot, Datum key, bool isnull)
 	return order >= 0;
 }
 
-/* Copies a row into the memory of kept ones. */
-static FirstRow
-copy_row(FirstRows *rows, TupleTableSlot *slot)
+/* Has no slot refer to a row whose memory is about to hold another one. */
+static void
+forget_row(FirstRows *rows, const FirstRow *row)
 {
-	MemoryContext old = MemoryContextSwitchTo(rows->tuples);
-	FirstRow	row;
+	for (int side = 0; side < 2; side++)
+	{
+		TupleTableSlot *slot = rows->slots[side];
 
-	row.tuple = ExecCopySlotMinimalTuple(slot);
-	MemoryContextSwitchTo(old);
-	row.key = slot_getattr(slot_with(rows, 0, &row), rows->keys[0].ssup_attno, &row.isnull);
-	row.number = rows->passed;
-	rows->bytes += GetMemoryChunkSpace(row.tuple);
-	return row;
+		if (!TTS_EMPTY(slot) && ((MinimalTupleTableSlot *) slot)->mintuple == row->tuple)
+			ExecClearTuple(slot);
+	}
 }
 
-/* Frees a row that has been kept. */
+/* Gets memory for a row of some bytes: a dropped row's, if that is enough. */
 static void
-drop_row(FirstRows *rows, FirstRow *row)
+make_room(FirstRows *rows, FirstRow *row, Size bytes)
 {
-	/* the next row may lie at the address by which slots know this one */
-	for (int side = 0; side < 2; side++)
-		ExecClearTuple(rows->slots[side]);
-	rows->bytes -= GetMemoryChunkSpace(row->tuple);
-	pfree(row->tuple);
+	if (row->room >= bytes)
+		return;
+	if (row->tuple)
+		pfree(row->tuple);
+	rows->bytes -= row->room;
+	row->room = TYPEALIGN(ROW_UNIT, bytes);
+	row->tuple = MemoryContextAllocHuge(rows->tuples, row->room);
+	rows->bytes += row->room;
+}
+
+/* Copies a row, whose first key is given, to the place of a row that is dropped, or of none. */
+static void
+copy_row(FirstRows *rows, FirstRow *row, TupleTableSlot *slot, Datum key, bool isnull)
+{
+	MinimalRow	form;
+
+	slot_getallattrs(slot);
+	form = minimal_row_of(slot);
+	make_room(rows, row, form.bytes);
+	minimal_row_fill(&form, slot, row->tuple);
+	row->key = key;
+	row->isnull = isnull;
+	row->number = rows->passed;
+	if (!isnull && !rows->key_by_value)
+		row->key = slot_getattr(slot_with(rows, 0, row), rows->keys[0].ssup_attno, &row->isnull);
 }
 
 /* Adds a row at the bottom of the heap and lets it rise. */
@@ -143,22 +166,23 @@ replace_top(FirstRows *rows, FirstRow row)
 bool
 firstrows_put(FirstRows *rows, TupleTableSlot *slot)
 {
+	FirstRow	row = {0};
 	bool		isnull;
 	Datum		key = slot_getattr(slot, rows->keys[0].ssup_attno, &isnull);
 
 	rows->passed++;
 	if (likely(rows->count == rows->bound))
 	{
-		FirstRow	row;
-
 		if (likely(is_behind(rows, slot, key, isnull)))
 			return true;
-		drop_row(rows, &rows->rows[0]);
-		row = copy_row(rows, slot);
+		row = rows->rows[0];
+		forget_row(rows, &row);
+		copy_row(rows, &row, slot, key, isnull);
 		replace_top(rows, row);
 		return true;
 	}
-	add_row(rows, copy_row(rows, slot));
+	copy_row(rows, &row, slot, key, isnull);
+	add_row(rows, row);
 	return rows->count == rows->bound || rows->bytes + rows->room * sizeof(FirstRow) < rows->limit;
 }
 

@@ -14,6 +14,7 @@
 typedef struct FirstRow
 {
 	MinimalTuple tuple;
+	Size		room;			/* bytes that it may take where it lies */
 	Datum		key;			/* the first one; points into the tuple if by reference */
 	bool		isnull;
 	uint64		number;			/* in order of arrival, which breaks ties */
@@ -25,7 +26,8 @@ typedef struct FirstRows
 	int			nkeys;
 	int64		bound;			/* rows that are kept */
 	Size		limit;			/* bytes from which on no more are taken in */
-	Size		bytes;
+	Size		bytes;			/* of rows */
+	bool		key_by_value;	/* the first key */
 	MemoryContext tuples;
 	FirstRow   *rows;			/* a heap with the last row on top; after firstrows_finish in order */
 	int64		count;

@@ -345,8 +345,9 @@ can_be_divided(const Totals *totals)
 	const RelOptInfo *input = totals->input;
 	ListCell   *lc;
 
-	if (!input->consider_parallel || input->partial_pathlist == NIL || totals->aggregating.hasNonPartialAggs ||
-		totals->aggregating.hasNonSerialAggs || !is_parallel_safe(totals->root, (Node *) totals->kept->exprs) ||
+	if (!gpusort_parallel_windows || !input->consider_parallel || input->partial_pathlist == NIL ||
+		totals->aggregating.hasNonPartialAggs || totals->aggregating.hasNonSerialAggs ||
+		!is_parallel_safe(totals->root, (Node *) totals->kept->exprs) ||
 		!is_parallel_safe(totals->root, (Node *) totals->aggregates))
 		return false;
 	foreach(lc, totals->aggregates)
