@@ -1,6 +1,6 @@
 /*
- * plan_totals.c: plans pages with totals, "SELECT …, count(*) OVER () FROM … ORDER BY … LIMIT …".  The server stores all
- * rows in a WindowAgg, sorts them and cuts.  A GpuFirst lets them pass to an Agg and keeps the first ones:
+ * plan_totals.c: plans pages with totals, "SELECT …, count(*) OVER () FROM … ORDER BY … LIMIT …".  The server stores
+ * all rows in a WindowAgg, sorts them and cuts.  A GpuFirst lets them pass to an Agg and keeps the first ones:
  *
  *		Limit							Limit
  *		  -> Custom Scan (GpuTotal)		  -> Custom Scan (GpuTotal)
@@ -304,7 +304,8 @@ aggregate_path(Totals *totals, Path *below, List *aggregates, AggSplit split)
 		add_column_to_pathtarget(target, lfirst(lc), 0);
 	set_pathtarget_cost_width(totals->root, target);
 	get_agg_clause_costs(&totals->aggregating, split, &costs);
-	path = (Path *) create_agg_path(totals->root, totals->ordered, below, target, AGG_PLAIN, split, NIL, NIL, &costs, 1);
+	path = (Path *) create_agg_path(totals->root, totals->ordered, below, target, AGG_PLAIN, split, NIL, NIL, &costs,
+									1);
 	path->parallel_safe = below->parallel_safe;
 	return path;
 }

@@ -8,8 +8,8 @@
 #include "nodes/plannodes.h"
 
 /*
- * Returns a path for ORDER BY that replaces those over window functions, or NULL: for a query whose windows are all rows
- * and of which a Limit wants few.
+ * Returns a path for ORDER BY that replaces those over window functions, or NULL: for a query whose windows are all
+ * rows and of which a Limit wants few.
  */
 extern Path *page_path(PlannerInfo *root, const RelOptInfo *windows, RelOptInfo *ordered);
 

@@ -1,6 +1,6 @@
 /*
- * total_node.c: Custom Scan (GpuTotal), over an Agg over a GpuFirst.  The Agg reads all rows through the GpuFirst, which
- * keeps the first ones; then these are returned, and behind their columns the Agg's.
+ * total_node.c: Custom Scan (GpuTotal), over an Agg over a GpuFirst.  The Agg reads all rows through the GpuFirst,
+ * which keeps the first ones; then these are returned, and behind their columns the Agg's.
  *
  * In parallel plans, participants run a GpuTotal of partial aggregates, whose states go with the first row of each.
  */
@@ -74,7 +74,7 @@ load(GpuTotalState *node)
 	node->loaded = true;
 }
 
-/* Fills the scan slot with the columns of a row, and those of the aggregates; NULLs if states have been sent already. */
+/* Fills the scan slot with the columns of a row, and the aggregates; NULLs if states have been sent already. */
 static void
 fill_slot(GpuTotalState *node)
 {

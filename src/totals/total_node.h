@@ -1,6 +1,6 @@
 /*
- * total_node.h: the CustomScan on top of a page with totals: the first rows of an order, each with the aggregates of all
- * rows.
+ * total_node.h: the CustomScan on top of a page with totals: the first rows of an order, each with the aggregates of
+ * all rows.
  */
 #ifndef GPUSORT_TOTAL_NODE_H
 #define GPUSORT_TOTAL_NODE_H

@@ -1,8 +1,8 @@
 /*
  * total_rules.c: which window functions are aggregates of all rows, and which of them several processes may compute.
  *
- * Partial aggregates see their rows in another order than the server's WindowAgg.  It shows in sums of floats, and where
- * values that look different are equal and one of them is chosen, so that such totals are computed in one process.
+ * Partial aggregates see their rows in another order than the server's WindowAgg.  It shows in sums of floats, and
+ * where values that look different are equal and one of them is chosen: such totals are computed in one process.
  */
 #include "postgres.h"
 
