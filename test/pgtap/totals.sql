@@ -1,7 +1,7 @@
 -- A page with its totals, "SELECT …, count(*) OVER () … ORDER BY … LIMIT …": PostgreSQL's rows in their order, by one process and by several,
 -- started again, in both directions, and PostgreSQL's plan where that would not be so.
 \ir setup.psql
-SELECT plan(150 + 107);
+SELECT plan(150 + 113);
 \ir parallel.psql
 DROP SCHEMA IF EXISTS gpusort_totals CASCADE;
 CREATE SCHEMA gpusort_totals;
@@ -96,6 +96,16 @@ END $$;
 SELECT pg_temp.in_one_process(total)
 FROM unnest(ARRAY['sum(f)', 'avg(f)', 'max(f)', 'max(n)', 'min(iv)', 'string_agg(c, '','')', 'array_agg(i4)', 'json_agg(few)']) AS total;
 SELECT pg_temp.in_one_process('sum(i8) FILTER (WHERE pg_backend_pid() > 0)');
+
+-- partitions, and columns of the nullable side of a join
+CREATE TABLE p (id int, k int, s text) PARTITION BY RANGE (id);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (3000);
+CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (3000) TO (9000);
+INSERT INTO p SELECT i, hashint4(i), md5(i::text) FROM generate_series(1, 6000) i;
+ANALYZE p;
+SELECT pg_temp.paged('SELECT id, s, count(*) OVER (), max(k) OVER () FROM p ORDER BY k LIMIT 5', 'partitions');
+SELECT pg_temp.paged('SELECT p.id, x.c, count(*) OVER (), count(x.c) OVER () FROM p LEFT JOIN (SELECT k, ''x'' || k AS c, 7 AS d FROM few) x ON x.k = p.id
+	ORDER BY x.c NULLS FIRST, x.d, p.id DESC LIMIT 7', 'the nullable side of a join');
 
 -- an index in the order, over which a WindowAgg seems to begin at once
 CREATE INDEX by_key ON t (i8);
