@@ -1,12 +1,12 @@
 #!/usr/bin/perl
-# verify.pl PSQL: what gpusort.verify costs a whole query whose sort runs in the GPU service: off, sample and full in
-# turns in one session.
+# verify.pl PSQL [ENGINE]: what gpusort.verify costs a whole query whose sort runs in the GPU service, or with ENGINE
+# "backend" in the backend: off, sample, words and full in turns in one session.
 #
 # SIZES (default "5000000 10000000") are the tables' rows, RUNS (default 15) the rounds counted after one that is not;
 # in every other round the sides come in the reverse order.  ONLY, a pattern, chooses lines.  The time is the whole
-# query's under EXPLAIN (ANALYZE, TIMING OFF): rows go nowhere.  Printed are medians, and the median of the rounds' own
-# ratios to "off", with their quartiles; the same for the backend's time on a processor, which other programs on the
-# machine disturb less.
+# query's under EXPLAIN (ANALYZE, TIMING OFF): rows go nowhere.  Printed are medians of the time and of the backend's
+# time on a processor, which other programs on the machine disturb less, and of the latter the median of the rounds' own
+# ratios to "off", with their quartiles.
 use strict;
 use warnings;
 
@@ -14,11 +14,12 @@ use FindBin;
 use lib $FindBin::Bin;
 use Session;
 
-my ($psql) = @ARGV;
+my ($psql, $engine) = @ARGV;
+my $backend = ($engine // '') eq 'backend';
 my @sizes = split ' ', $ENV{SIZES} // '5000000 10000000';
 my $runs = $ENV{RUNS} // 15;
 my $wanted = $ENV{ONLY} // '.';
-my @sides = qw(off sample full);
+my @sides = qw(off sample words full);
 my $hash = 'hashint8extended(i, 1)';
 
 # name, columns, their expressions, order
@@ -26,7 +27,13 @@ my @lines = (
 	[ 'int8', 'k int8, v int4', "$hash, i::int4", 'k' ],
 	[ 'two keys: int4, int8', 'g int4, k int8', "abs($hash % 1000)::int4, hashint8extended(i, 2)", 'g, k' ],
 	[ 'text(16) COLLATE "C"', 'k text COLLATE "C", v int4', 'substr(md5(i::text), 1, 16), i::int4', 'k' ],
-	[ 'int8 + 100-byte text', 'k int8, v text', "$hash, rpad(i::text, 100, 'x')", 'k' ]);
+	[ 'int8, few values', 'k int8, v int4', "$hash % 100, i::int4", 'k' ],
+	[ 'int8 + 100-byte text', 'k int8, v text', "$hash, rpad(i::text, 100, 'x')", 'k' ],
+	[ 'uuid', 'k uuid, v int4', 'md5(i::text)::uuid, i::int4', 'k' ],
+	[ 'numeric', 'k numeric, v int4', "($hash % 1000000) / 100.0, i::int4", 'k' ],
+	[ 'int8, NULLs behind it', 'k int8, v int4, w text, f float8',
+		"$hash, CASE WHEN i % 2 = 0 THEN i::int4 END, NULL, i::float8", 'k' ],
+	[ 'text and int8', 't text COLLATE "C", k int8, m text', "'x' || (i % 100), $hash, md5(i::text)", 't, k' ]);
 
 # The value below which a share of the values lies.
 sub quantile
@@ -45,28 +52,29 @@ sub run
 	my $explain = $session->analyze($query);
 	my $cpu = $session->cpu_ms - $before;
 	my ($sort) = Session::sorts($explain->{Plan});
-	die "the GPU service did not sort: $sort->{Fallback}\n" if defined $sort->{Fallback};
+	die "the GPU service did not sort: $sort->{Fallback}\n" if !$backend && defined $sort->{Fallback};
 	die "the sort wrote files\n" if $sort->{'Sort Space Type'} ne 'Memory';
 	return ($explain->{'Execution Time'}, $cpu);
 }
 
 my $session = Session->new($psql, 'postgres');
 $session->query('CREATE EXTENSION IF NOT EXISTS gpusort; CREATE EXTENSION IF NOT EXISTS pg_prewarm');
-$session->query('SET max_parallel_workers_per_gather = 0; SET jit = off; SET gpusort.engine = gpu');
+$session->query('SET max_parallel_workers_per_gather = 0; SET jit = off; SET gpusort.engine = '
+	. ($backend ? 'cpu' : 'gpu'));
 $session->query('SELECT count(*) FROM (SELECT i FROM generate_series(1, 100000) i ORDER BY -i OFFSET 1) x');
 chomp(my $driver = `nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1`);
 printf "%s; driver %s; %s; commit %s; PostgreSQL %s; %d rounds\n\n",
-	$session->query('SELECT min(name) FROM gpusort_devices'), $driver || 'none',
+	$backend ? 'CPU, in the backend' : $session->query('SELECT min(name) FROM gpusort_devices'), $driver || 'none',
   scalar(gmtime), $ENV{COMMIT} // '', $session->query('SHOW server_version'), $runs;
-printf "%-24s %9s %10s %10s %10s   %-26s %-12s %s\n", '', 'rows', 'off, ms', 'sample', 'full',
-	'sample : off (quartiles)', 'full : off',
-  'on a processor: sample : off (quartiles)';
+printf "%-24s %9s  %-22s %-22s %s\n", '', '', 'ms', 'ms on a processor', 'on a processor, : off (quartiles)';
+printf "%-24s %9s %s %s %s\n", '', 'rows', join('', map { sprintf '%8s', $_ } 'off', 'words'),
+	join('', map { sprintf '%8s', $_ } @sides), join('', map { sprintf '%25s', $_ } @sides[ 1 .. 3 ]);
 for my $size (@sizes)
 {
 	for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
 	{
 		my ($name, $columns, $expressions, $order) = @$line;
-		my (%ms, %ratio, @cpu);
+		my (%ms, %cpu, %ratio);
 
 		$session->query("DROP TABLE IF EXISTS t; CREATE UNLOGGED TABLE t ($columns)");
 		$session->query("INSERT INTO t SELECT $expressions FROM generate_series(1, ${size}::int8) AS i");
@@ -78,15 +86,18 @@ for my $size (@sizes)
 			my %this = map { $_ => [ run($session, $_, "SELECT * FROM t ORDER BY $order") ] } $round % 2
 				? reverse @sides : @sides;
 			next if $round == 0;
-			push @{ $ms{$_} }, $this{$_}[0] foreach @sides;
-			push @{ $ratio{$_} }, $this{$_}[0] / $this{off}[0] foreach @sides;
-			push @cpu, $this{sample}[1] / $this{off}[1];
+			foreach my $side (@sides)
+			{
+				push @{ $ms{$side} }, $this{$side}[0];
+				push @{ $cpu{$side} }, $this{$side}[1];
+				push @{ $ratio{$side} }, $this{$side}[1] / $this{off}[1];
+			}
 		}
-		printf "%-24s %9d %10.1f %10.1f %10.1f   %.4f (%.4f, %.4f)    %.4f       %.4f (%.4f, %.4f)\n", $name, $size,
-			(map { Session::median(@{ $ms{$_} }) } @sides),
-		  Session::median(@{ $ratio{sample} }), quantile(0.25, @{ $ratio{sample} }),
-		  quantile(0.75, @{ $ratio{sample} }),
-		  Session::median(@{ $ratio{full} }), Session::median(@cpu), quantile(0.25, @cpu), quantile(0.75, @cpu);
+		printf "%-24s %9d %s %s %s\n", $name, $size,
+			join('', map { sprintf '%8.1f', Session::median(@{ $ms{$_} }) } 'off', 'words'),
+			join('', map { sprintf '%8.1f', Session::median(@{ $cpu{$_} }) } @sides),
+			join('', map { sprintf '  %.4f (%.4f, %.4f)', Session::median(@$_), quantile(0.25, @$_),
+				quantile(0.75, @$_) } @ratio{ @sides[ 1 .. 3 ] });
 	}
 }
 $session->query('DROP TABLE IF EXISTS t');

@@ -1,7 +1,8 @@
 #!/bin/bash
 # verify.sh: what gpusort.verify costs, on a private server; also goes to bench/results/verify-gpu.txt.  See verify.pl
 # for SIZES, RUNS, ONLY.
-# ENGINE=cpu runs the service with its CPU engine, where there is no GPU, and writes verify-cpu.txt.
+# ENGINE=cpu runs the service with its CPU engine, where there is no GPU, and writes verify-cpu.txt; ENGINE=backend
+# sorts in the backend, and writes verify-backend.txt.
 . "$(dirname "$0")/lib.sh"
 
 engine=${ENGINE:-gpu}
@@ -12,8 +13,8 @@ start_quiet_server verify <<-CONF
 	work_mem = 4GB
 	gpusort.work_mem = 4GB
 	gpusort.timeout = 60s
-	gpusort.service_options = '--engine=$engine'
+	gpusort.service_options = '--engine=${engine/backend/cpu}'
 	maintenance_work_mem = 1GB
 CONF
-measure verify.pl "verify-$engine.txt" "$bindir/psql"
+measure verify.pl "verify-$engine.txt" "$bindir/psql" "$engine"
 stop_server verify

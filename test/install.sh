@@ -63,7 +63,7 @@ done)
 for header in src/keys/sortkey.h src/service/client.h kernels/cpu/cpu.h; do
 	is "an edit of $header compiles what includes it" \
 		"$(compiled PG_CONFIG="$pg_config" -W "$header" | grep -v '/device_' | sort -u)" \
-		"$(sed -n "s|^\([^ ]*\) $header$|\1|p" <<<"$includes" | sort)"
+		"$(sed -n "s|^\([^ ]*\) $header$|\1|p" <<<"$includes" | sort -u)"
 done
 
 # the servers of this machine are asked, those of another are not

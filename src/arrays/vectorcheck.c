@@ -422,7 +422,7 @@ content_right(const VectorQuestion *q, GpusortVerify how)
 bool
 vectorcheck(const VectorQuestion *q)
 {
-	GpusortVerify how = verify_how(q->job->kind);
+	GpusortVerify how = verify_answer_how(q->job->kind);
 	MemoryContext old;
 	bool		good;
 

@@ -87,6 +87,7 @@ static const struct config_enum_entry verify_options[] = {
 	{"auto", VERIFY_AUTO, false},
 	{"off", VERIFY_OFF, false},
 	{"sample", VERIFY_SAMPLE, false},
+	{"words", VERIFY_WORDS, false},
 	{"full", VERIFY_FULL, false},
 	{NULL, 0, false}
 };
@@ -147,9 +148,11 @@ define_sort_settings(void)
 							&gpusort_kept_memory, 256 * 1024, 0, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB,
 							NULL, assign_kept_memory, NULL);
 	DefineCustomEnumVariable("gpusort.verify",
-							 "Checks what engines answer by the types' comparison functions.",
-							 "\"auto\" looks at a sample of what a GPU answers, \"sample\" also of what the CPU does; "
-							 "\"full\" looks at everything before the first row is given out.",
+							 "Checks what engines answer, by words of keys or by the types' comparison functions.",
+							 "\"words\" looks at all neighbours of an order as rows are given out, \"auto\" does so "
+							 "where a GPU answered and it is cheap, else at a sample of what a GPU answers; "
+							 "\"sample\" looks at one also of what the CPU does; \"full\" looks at everything before "
+							 "the first row is given out.",
 							 &gpusort_verify, VERIFY_AUTO, verify_options, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.explain_machine",
 							 "Shows what depends on the machine in EXPLAIN: memory, times, device names.",

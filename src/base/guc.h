@@ -42,10 +42,11 @@ typedef enum EngineChoice
 
 typedef enum GpusortVerify
 {
-	VERIFY_AUTO,				/* a sample of the GPU's answers */
+	VERIFY_AUTO,				/* of what a GPU answers: as VERIFY_WORDS where that is cheap, else a sample */
 	VERIFY_OFF,
 	VERIFY_SAMPLE,
-	VERIFY_FULL
+	VERIFY_WORDS,				/* all neighbours of orders as rows are given out, by words where these decide */
+	VERIFY_FULL					/* everything, by comparison functions, before the first row is given out */
 } GpusortVerify;
 
 typedef enum GpusortColumns

@@ -32,14 +32,14 @@ ms_since(instr_time then)
 	return INSTR_TIME_GET_MILLISEC(now);
 }
 
-/* The row in memory at a position, as a tuple; prefetches those behind it. */
+/* The row in memory at a position, as a tuple; prefetches one behind it. */
 static inline MinimalTuple
 row_at(Sorter *sorter, uint64 position)
 {
 	RowOrder   *order = &sorter->order;
 	uint32		row = roworder_at(order, position);
 
-	rowstore_prefetch(sorter->rows, order->numbers, position - order->base, order->have);
+	rowstore_prefetch(sorter->rows, order->numbers, position - order->base, order->have, roworder_ahead(order));
 	return rowstore_get(sorter->rows, row);
 }
 

@@ -13,6 +13,7 @@
 #include "src/engine/feed.h"
 #include "src/engine/stat.h"
 #include "src/base/guc.h"
+#include "src/rows/neighbours.h"
 #include "src/rows/verify.h"
 
 /* Why a job is replaced by another one, which begins with the first row in memory. */
@@ -428,25 +429,6 @@ comparer_of(Sorter *sorter)
 	return sorter->comparer;
 }
 
-/* Do the rows of a part follow each other?  Compares what gpusort.verify says; the follows of a RowOrder. */
-static bool
-rows_follow(void *arg, int64 before, const uint32 *piece, uint64 count)
-{
-	Sorter	   *sorter = arg;
-	GpusortVerify how = verify_how(sorter->job->kind);
-
-	if (how == VERIFY_OFF)
-		return true;
-	if (sorter->verifier == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
-
-		sorter->verifier = verify_open(comparer_of(sorter));
-		MemoryContextSwitchTo(old);
-	}
-	return verify_part(sorter->verifier, how, before, piece, count);
-}
-
 /* Hands the last chunk over and has the engine sort. */
 static gs_status
 sort_rows(Sorter *sorter)
@@ -507,7 +489,7 @@ order_ties(Sorter *sorter)
 		sorter->stats.fallback = SORTER_CONTRADICTION;
 	stat_count_coarse(sorter->job->kind, sorter->stats.tied.compared - compared, result == TIED_CONTRADICTION);
 	if (result == TIED_SORTED)
-		return marks == NULL || rows_follow(sorter, -1, order->numbers, order->rows) ? GS_OK : GS_WRONG_ORDER;
+		return marks == NULL || sorter_rows_follow(sorter, order->numbers, order->rows) ? GS_OK : GS_WRONG_ORDER;
 	return result == TIED_NO_MEMORY ? GS_NOMEM : GS_WRONG_ORDER;
 }
 
@@ -515,11 +497,14 @@ order_ties(Sorter *sorter)
 static uint32
 first_rows(const Sorter *sorter)
 {
-	GpusortVerify how = verify_how(sorter->job->kind);
+	GpusortVerify how = sorter_verify_how(sorter);
 
-	if (is_coarse(sorter) || how == VERIFY_FULL || (how == VERIFY_SAMPLE && sorter->state != SS_FINISHING))
+	if (is_coarse(sorter) || how == VERIFY_FULL)
 		return sorter->rows->rows;
-	return how == VERIFY_SAMPLE ? VERIFY_FIRST_ROWS : 1;
+	/* a backend's own run is written as its order comes: the numbers of all rows would take memory from them */
+	if (how == VERIFY_OFF || (how == VERIFY_WORDS && sorter->job->kind == ENGINE_CPU))
+		return 1;
+	return sorter->state == SS_FINISHING ? VERIFY_FIRST_ROWS : sorter->rows->rows;
 }
 
 /* How many rows of the order are wanted. */
@@ -548,7 +533,8 @@ try_finish(Sorter *sorter, RestartReason *reason)
 	if (status != GS_OK)
 		return status;
 	/* with coarse keys rows do not follow each other yet; order_ties checks them */
-	sorter->order.follows = coarse ? NULL : rows_follow;
+	sorter->order.follows = coarse ? NULL : sorter_rows_follow;
+	sorter->order.window = !coarse && sorter_verify_how(sorter) == VERIFY_WORDS ? NEIGHBOURS_ROWS : 0;
 	sorter->order.recover = recover_order;
 	sorter->order.arg = sorter;
 	status = roworder_begin(&sorter->order, sorter->mem, sorter->job, sorter->rows->rows, rows_wanted(sorter),

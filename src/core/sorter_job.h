@@ -5,6 +5,7 @@
 #define GPUSORT_SORTER_JOB_H
 
 #include "src/base/bigmem.h"
+#include "src/base/guc.h"
 #include "src/keys/keyplace.h"
 #include "src/rows/roworder.h"
 #include "src/rows/rowmarks.h"
@@ -151,6 +152,12 @@ extern gs_status finish_job(Sorter *sorter);
 
 /* Returns the comparer of the rows in memory. */
 extern RowComparer *comparer_of(Sorter *sorter);
+
+/* sorter_verify.c: how much of the job's order is checked.  That of a draft need not be right. */
+extern GpusortVerify sorter_verify_how(const Sorter *sorter);
+
+/* Do rows follow each other, and all others the last one wanted?  The follows of a RowOrder. */
+extern bool sorter_rows_follow(void *sorter, const uint32 *rows, uint64 count);
 
 /* Rows in the samples that decide about deferred keys and about prefixes. */
 #define SAMPLE_ROWS 1024

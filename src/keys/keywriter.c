@@ -5,7 +5,7 @@
 
 #include "port/pg_bswap.h"
 
-#include "kernels/common/float_order.h"
+#include "key_word.h"
 #include "sortkey_types.h"
 
 void
@@ -51,37 +51,6 @@ sortkey_put_null(const SortKey *key, KeyColumn *column, uint32 row)
 		((uint32 *) column->values)[row + 1] = ((uint32 *) column->values)[row];
 	else
 		memset(column->values + (Size) row * key->width, 0, key->width);
-}
-
-/* Maps an element to an order-preserving unsigned integer: inverts the sign bit, normalises floats. */
-static uint64
-unsigned_image(gs_type type, const char *element)
-{
-	switch (type)
-	{
-		case GS_U8:
-			return *(const uint8 *) element;
-		case GS_U16:
-			return *(const uint16 *) element;
-		case GS_U32:
-			return *(const uint32 *) element;
-		case GS_U64:
-			return *(const uint64 *) element;
-		case GS_I16:
-			return (uint16) (*(const uint16 *) element ^ 0x8000);
-		case GS_I32:
-			return *(const uint32 *) element ^ 0x80000000u;
-		case GS_I64:
-			return *(const uint64 *) element ^ (UINT64CONST(1) << 63);
-		case GS_F32:
-			return gs_float_order32(*(const uint32 *) element, true);
-		case GS_F64:
-			return gs_float_order64(*(const uint64 *) element, true);
-		case GS_U128:
-		case GS_BYTES:
-			break;
-	}
-	elog(ERROR, "sort key type %d has no 64-bit image", (int) type);
 }
 
 /* Strings up to this length are escaped byte by byte, without a search for the next zero byte. */
@@ -194,7 +163,7 @@ write_fixed(SortKey *key, Datum value, char *to)
 	}
 	else
 	{
-		words[0] = (unsigned_image(key->spec.type, element) ^ flip) << (64 - 8 * key->width);
+		words[0] = (element_image(key->spec.type, element) ^ flip) << (64 - 8 * key->width);
 		words[0] = pg_hton64(words[0]);
 		memcpy(to, &words[0], sizeof(uint64));
 	}
@@ -208,7 +177,7 @@ sortkey_word(SortKey *key, Datum value)
 	KeyColumn	column = {.values = element};
 
 	(void) sortkey_put(key, value, false, &column, 0);
-	return unsigned_image(key->spec.type, element) ^ (key->spec.desc ? PG_UINT64_MAX : 0);
+	return element_image(key->spec.type, element) ^ (key->spec.desc ? PG_UINT64_MAX : 0);
 }
 
 char *

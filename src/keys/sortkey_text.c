@@ -96,6 +96,12 @@ sortkey_let_lead(SortKey *key)
 		key->leader = encode_bpchar_leading;
 }
 
+bool
+is_varlena_key(const SortKey *key)
+{
+	return key->encode == encode_varlena || key->encode == encode_varlena_leading;
+}
+
 /* Encodes name, up to its zero byte. */
 KeyResult
 encode_name(SortKey *key, Datum value, KeyColumn *column, uint32 row)

@@ -26,6 +26,9 @@ extern KeyResult encode_varlena(SortKey *key, Datum value, KeyColumn *column, ui
 extern KeyResult encode_bpchar(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 extern KeyResult encode_name(SortKey *key, Datum value, KeyColumn *column, uint32 row);
 
+/* Is a key's encoding the bytes of a varlena, or the first ones? */
+extern bool is_varlena_key(const SortKey *key);
+
 /* Switches a key of strings to leading bytes. */
 extern KeyResult take_leading(SortKey *key);
 

@@ -8,26 +8,31 @@
 /* Row numbers fetched at a time: few enough for the cache, enough to prefetch rows by. */
 #define PART_ROWS 16384
 
+/* Takes the marks of rows away. */
+static void
+mark_unseen(RowOrder *order, const uint32 *part, uint64 count)
+{
+	for (uint64 i = 0; i < count; i++)
+		order->seen[part[i] / 64] &= ~(UINT64CONST(1) << (part[i] % 64));
+}
+
 /* Marks the rows of a part as seen; GS_WRONG_ORDER, and nothing marked, if one is out of range or was seen before. */
 static gs_status
 check_part(RowOrder *order, const uint32 *part, uint64 count)
 {
-	uint64	   *seen = order->seen;
-
 	for (uint64 i = 0; i < count; i++)
-		if (!row_is_new(seen, part[i], order->rows))
+		if (!row_is_new(order->seen, part[i], order->rows))
 		{
 			/* roworder_resume compares a new order with the rows that are marked */
-			while (i-- > 0)
-				seen[part[i] / 64] &= ~(UINT64CONST(1) << (part[i] % 64));
+			mark_unseen(order, part, i);
 			return GS_WRONG_ORDER;
 		}
 	return GS_OK;
 }
 
-/* Fetches a part behind those that are held; before is the row before it, -1: none. */
+/* Fetches a part behind those that are held. */
 static gs_status
-fetch_part(RowOrder *order, int64 before)
+fetch_part(RowOrder *order)
 {
 	uint32	   *part = order->numbers + order->have;
 	uint64		got = 0;
@@ -37,34 +42,67 @@ fetch_part(RowOrder *order, int64 before)
 		status = GS_WRONG_ORDER;
 	if (status == GS_OK)
 		status = check_part(order, part, got);
-	if (status == GS_OK && order->follows && !order->follows(order->arg, before, part, got))
-	{
-		order->misordered = true;
-		status = GS_WRONG_ORDER;
-	}
 	if (status == GS_OK)
 		order->have += got;
 	return status;
 }
 
-/* The row fetched last, -1: none. */
-static int64
-last_row(const RowOrder *order)
+/* Asks follows() about the next rows that are held, and makes them ready. */
+static gs_status
+make_ready(RowOrder *order)
 {
-	return order->have > 0 ? (int64) order->numbers[order->have - 1] : -1;
+	uint64		from = order->ready - order->base;
+	uint64		count = order->have - from;
+	uint64		behind = from > 0 ? 1 : 0;
+
+	if (order->window > 0)
+		count = Min(count, order->window);
+	if (order->follows && !order->follows(order->arg, order->numbers + from - behind, count + behind))
+	{
+		order->misordered = true;
+		return GS_WRONG_ORDER;
+	}
+	Assert(count > 0);
+	order->ready += count;
+	return GS_OK;
+}
+
+/* Are so few rows held that are not ready that some of the next window's, or of those prefetched by then, lack? */
+static inline bool
+wants_part(const RowOrder *order)
+{
+	uint64		held = order->base + order->have;
+	uint64		wanted = order->window > 0 ? order->window + roworder_ahead(order) + PREFETCH_PLACES : 1;
+
+	return held < order->count && held - order->ready < wanted;
+}
+
+/* Makes more rows ready, behind those that are held. */
+static gs_status
+get_more(RowOrder *order)
+{
+	gs_status	status = wants_part(order) && order->have < order->room ? fetch_part(order) : GS_OK;
+
+	return status == GS_OK ? make_ready(order) : status;
+}
+
+/* Drops the rows that are ready, but for the last one, with which follows() compares the next. */
+static void
+drop_ready(RowOrder *order)
+{
+	uint64		dropped = order->ready - order->base - 1;
+
+	order->have -= dropped;
+	order->base += dropped;
+	memmove(order->numbers, order->numbers + dropped, order->have * sizeof(uint32));
 }
 
 gs_status
 roworder_fetch(RowOrder *order)
 {
-	int64		before = last_row(order);
-
-	if (!order->keep_all)
-	{
-		order->base += order->have;
-		order->have = 0;
-	}
-	return fetch_part(order, before);
+	if (wants_part(order) && !order->keep_all && order->ready > order->base)
+		drop_ready(order);
+	return get_more(order);
 }
 
 gs_status
@@ -75,7 +113,8 @@ roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32
 	gs_status	status;
 
 	*order = (RowOrder) {.mem = mem, .job = job, .engine = job->ops->name, .rows = rows, .count = count,
-		.keep_all = keep_all, .follows = order->follows, .recover = order->recover, .arg = order->arg};
+		.keep_all = keep_all, .follows = order->follows, .window = order->window, .recover = order->recover,
+		.arg = order->arg};
 	if (rows == 0)
 		return GS_OK;
 	order->room = keep_all ? count : Min(count, Max(first, PART_ROWS));
@@ -85,15 +124,16 @@ roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32
 		return GS_NOMEM;
 	memset(order->seen, 0, seen_bytes);
 	do
-		status = fetch_part(order, last_row(order));
-	while (status == GS_OK && order->have < Min(first, count));
+		status = get_more(order);
+	while (status == GS_OK && order->ready < Min(first, count));
 	return status;
 }
 
 gs_status
 roworder_identity(RowOrder *order, BigMem *mem, uint32 rows)
 {
-	*order = (RowOrder) {.mem = mem, .rows = rows, .count = rows, .keep_all = true, .have = rows, .room = rows};
+	*order = (RowOrder) {.mem = mem, .rows = rows, .count = rows, .keep_all = true, .have = rows, .room = rows,
+		.ready = rows};
 	order->numbers = rows > 0 ? bigmem_alloc(mem, rows * sizeof(uint32)) : NULL;
 	if (rows > 0 && order->numbers == NULL)
 		return GS_NOMEM;
@@ -122,20 +162,21 @@ gs_status
 roworder_resume(RowOrder *order, EngineJob *job)
 {
 	RowOrder	old = *order;
-	uint64		given = old.base + old.have;
 	uint64		checked = 0;
 	gs_status	status;
 
+	/* rows that were not ready have not been given out */
+	mark_unseen(&old, old.numbers + (old.ready - old.base), old.base + old.have - old.ready);
 	/* freed first, to make room for the new ones */
 	bigmem_free(old.mem, old.numbers);
 	old.numbers = NULL;
 	status = roworder_begin(order, old.mem, job, old.rows, old.count, old.keep_all, 1);
-	while (status == GS_OK && checked < given)
+	while (status == GS_OK && checked < old.ready)
 	{
-		if (!part_known(order, old.seen, checked, given))
+		if (!part_known(order, old.seen, checked, old.ready))
 			status = GS_WRONG_ORDER;
 		checked = order->base + order->have;
-		if (status == GS_OK && checked < given)
+		if (status == GS_OK && checked < old.ready)
 			status = roworder_fetch(order);
 	}
 	bigmem_free(old.mem, old.seen);

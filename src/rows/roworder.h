@@ -7,11 +7,12 @@
 #include "src/base/bigmem.h"
 #include "src/base/compat.h"
 #include "src/engine/engine.h"
+#include "rowstore.h"
 
 /*
  * Holds all row numbers, or only a window of them for readers that go forward.
  *
- * Invariant: each part held was checked: no number is out of range or came before, and follows() has accepted it.
+ * Invariants: no number held is out of range or came before; follows() has accepted all rows before ready.
  */
 typedef struct RowOrder
 {
@@ -25,10 +26,12 @@ typedef struct RowOrder
 	uint64		base;
 	uint64		have;
 	uint64		room;
+	uint64		ready;			/* rows at positions before it may be given out */
 	uint64	   *seen;			/* a bit for every row number fetched */
 
-	/* Does each row of a part follow its predecessor, the first one the row before (-1: none)?  NULL: not asked. */
-	bool		(*follows) (void *arg, int64 before, const uint32 *part, uint64 count);
+	/* Does each of the rows, one behind a row that is ready among them, follow its predecessor?  NULL: not asked. */
+	bool		(*follows) (void *arg, const uint32 *rows, uint64 count);
+	uint32		window;			/* rows that follows() is asked about at a time; 0: all that are fetched */
 
 	/* Called after the engine failed; gets the order from another job (roworder_resume), or returns false. */
 	bool		(*recover) (void *arg, gs_status status);
@@ -37,8 +40,8 @@ typedef struct RowOrder
 } RowOrder;
 
 /*
- * Begins to read the order of a finished job over rows rows, which ends after count.  Fetches at least one part, and
- * parts until first numbers are held or the order ends.  The caller has set follows, recover and arg.
+ * Begins to read the order of a finished job over rows rows, which ends after count.  Fetches and checks
+ * rows until at least first are ready or the order ends.  The caller has set follows, window, recover and arg.
  */
 extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, uint32 rows, uint32 count,
 								 bool keep_all, uint32 first);
@@ -46,7 +49,7 @@ extern gs_status roworder_begin(RowOrder *order, BigMem *mem, EngineJob *job, ui
 /* Makes the order of rows that came in order, which needs no job: all numbers from 0 on. */
 extern gs_status roworder_identity(RowOrder *order, BigMem *mem, uint32 rows);
 
-/* Fetches the next part. */
+/* Makes more rows ready; those that were before may be dropped. */
 extern gs_status roworder_fetch(RowOrder *order);
 
 /* Begins again with another job, after a failure.  It must begin with the rows fetched before.  Frees the old order. */
@@ -70,11 +73,18 @@ row_is_new(uint64 *seen, uint64 row, uint64 rows)
 	return true;
 }
 
+/* How many rows ahead of the one given out rows are prefetched: those of a window before follows() reads them. */
+static inline uint32
+roworder_ahead(const RowOrder *order)
+{
+	return order->window + PREFETCH_ROWS;
+}
+
 /* The row number at a position below count; positions must ascend unless keep_all. */
 static inline uint32
 roworder_at(RowOrder *order, uint64 position)
 {
-	while (unlikely(position >= order->base + order->have))
+	while (unlikely(position >= order->ready))
 	{
 		gs_status	status = roworder_fetch(order);
 

@@ -110,9 +110,9 @@ rowstore_offset_address(const RowStore *store, uint32 row)
 	return store->stride ? (const void *) store->uniform : &store->offsets[row];
 }
 
-/* How many positions ahead rows, and their offsets, are prefetched. */
+/* How many positions ahead rows are prefetched at least, and how many positions before them their offsets. */
 #define PREFETCH_ROWS 16
-#define PREFETCH_PLACES 32
+#define PREFETCH_PLACES 16
 #define CACHE_LINE 64
 #define PREFETCH_BYTES (4 * CACHE_LINE)
 
@@ -126,20 +126,24 @@ rowstore_row_bytes(const RowStore *store, uint32 row)
 	return (Size) (store->offsets[row + 1] - store->offsets[row]) * MAXIMUM_ALIGNOF;
 }
 
-/* Prefetches rows of an order of count rows.  Always inline: gcc drops calls of a function that only prefetches. */
+/*
+ * Prefetches the row rows_ahead positions behind one of an order of count rows.  Always inline: gcc drops calls of a
+ * function that only prefetches.
+ */
 static pg_attribute_always_inline void
-rowstore_prefetch(const RowStore *store, const uint32 *order, uint64 index, uint64 count)
+rowstore_prefetch(const RowStore *store, const uint32 *order, uint64 index, uint64 count, uint32 rows_ahead)
 {
+	uint64		at = index + rows_ahead;
 	const char *ahead;
 	Size		bytes;
 
-	if (unlikely(index + PREFETCH_PLACES >= count))
+	if (unlikely(at + PREFETCH_PLACES >= count))
 		return;
-	__builtin_prefetch(rowstore_offset_address(store, order[index + PREFETCH_PLACES]));
-	ahead = rowstore_address(store, order[index + PREFETCH_ROWS]);
-	bytes = Min(rowstore_row_bytes(store, order[index + PREFETCH_ROWS]), PREFETCH_BYTES);
-	for (Size at = 0; at < bytes; at += CACHE_LINE)
-		__builtin_prefetch(ahead + at);
+	__builtin_prefetch(rowstore_offset_address(store, order[at + PREFETCH_PLACES]));
+	ahead = rowstore_address(store, order[at]);
+	bytes = Min(rowstore_row_bytes(store, order[at]), PREFETCH_BYTES);
+	for (Size i = 0; i < bytes; i += CACHE_LINE)
+		__builtin_prefetch(ahead + i);
 	/* its end may lie in one line more */
 	__builtin_prefetch(ahead + bytes - 1);
 }

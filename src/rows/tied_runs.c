@@ -418,7 +418,7 @@ is_in_order(TiedSort *s, uint64 place, TiedStats *stats)
 	uint32		next = s->order[place + 1];
 
 	if (s->marks == NULL)
-		rowstore_prefetch(s->comparer->rows, s->order, place, s->rows);
+		rowstore_prefetch(s->comparer->rows, s->order, place, s->rows, PREFETCH_ROWS);
 	else
 	{
 		rowmarks_prefetch(s->marks, s->order, place, s->rows);

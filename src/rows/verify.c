@@ -1,8 +1,7 @@
 /*
- * verify.c: checks an order with the types' own comparison functions, as tuplesort would compare them.
+ * verify.c: checks an order with the types' own comparison functions, as tuplesort would compare them, or by words.
  *
- * A GPU's answer is sampled part by part: that finds an order wrong in many places, but not a single wrong pair.
- *  gpusort.verify = full compares all pairs.
+ * A sample is taken part by part: it finds an order wrong in many places, but not a single wrong pair.
  */
 #include "postgres.h"
 
@@ -11,6 +10,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "neighbours.h"
 #include "rowcompare.h"
 #include "src/base/compat.h"
 #include "verify.h"
@@ -21,17 +21,26 @@
 struct Verifier
 {
 	RowComparer *comparer;
+	Neighbours *neighbours;
 	MemoryContext scratch;		/* for memory that comparison functions do not free */
 	uint32		pairs[BATCH_PAIRS][2];
 	int			npairs;
 };
 
 GpusortVerify
-verify_how(EngineKind kind)
+verify_order_how(EngineKind kind, bool cheap)
 {
 	if (gpusort_verify != VERIFY_AUTO)
 		return (GpusortVerify) gpusort_verify;
-	return kind == ENGINE_CPU ? VERIFY_OFF : VERIFY_SAMPLE;
+	return kind == ENGINE_CPU ? VERIFY_OFF : cheap ? VERIFY_WORDS : VERIFY_SAMPLE;
+}
+
+GpusortVerify
+verify_answer_how(EngineKind kind)
+{
+	GpusortVerify how = verify_order_how(kind, false);
+
+	return how == VERIFY_WORDS ? VERIFY_SAMPLE : how;
 }
 
 uint64
@@ -41,11 +50,12 @@ verify_sample(uint64 from, uint64 count)
 }
 
 Verifier *
-verify_open(RowComparer *comparer)
+verify_open(RowComparer *comparer, SortKey *keys)
 {
 	Verifier   *verifier = palloc0(sizeof(Verifier));
 
 	verifier->comparer = comparer;
+	verifier->neighbours = neighbours_open(comparer, keys);
 	verifier->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort verify", ALLOCSET_SMALL_SIZES);
 	return verifier;
 }
@@ -89,14 +99,12 @@ note_pair(Verifier *verifier, uint32 a, uint32 b)
 	return ++verifier->npairs < BATCH_PAIRS || batch_good(verifier);
 }
 
-bool
-verify_part(Verifier *verifier, GpusortVerify how, int64 before, const uint32 *part, uint64 count)
+/* Compares a part by functions, all of it or a sample. */
+static bool
+values_good(Verifier *verifier, GpusortVerify how, const uint32 *part, uint64 count)
 {
 	bool		good = true;
 
-	verifier->npairs = 0;
-	if (before >= 0)
-		good = note_pair(verifier, (uint32) before, part[0]);
 	for (uint64 i = 0; good && i + 1 < count; i += how == VERIFY_FULL ? 1 : VERIFY_SAMPLE_ROWS)
 	{
 		uint64		at = how == VERIFY_FULL ? i : verify_sample(i, count);
@@ -104,4 +112,21 @@ verify_part(Verifier *verifier, GpusortVerify how, int64 before, const uint32 *p
 		good = note_pair(verifier, part[at], part[at + 1]);
 	}
 	return good && batch_good(verifier);
+}
+
+bool
+verify_part(Verifier *verifier, GpusortVerify how, const uint32 *part, uint64 count)
+{
+	if (count < 2)
+		return true;
+	if (how == VERIFY_WORDS)
+		return neighbours_ascend(verifier->neighbours, part, count);
+	verifier->npairs = 0;
+	return note_pair(verifier, part[0], part[1]) && values_good(verifier, how, part, count);
+}
+
+bool
+verify_rest(Verifier *verifier, uint32 row, const uint64 *seen)
+{
+	return neighbours_behind(verifier->neighbours, row, seen);
 }

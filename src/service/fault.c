@@ -93,6 +93,14 @@ reverse(char *array, uint64_t count, uint64_t bytes)
 		}
 }
 
+/* Swaps a pair of the result, if a part has both. */
+static void
+swap_pair(uint64_t given, char *part, uint64_t count, uint64_t bytes)
+{
+	if (options.fault_rows >= given && options.fault_rows + 1 < given + count)
+		reverse(part + (options.fault_rows - given) * bytes, 2, bytes);
+}
+
 void
 gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_t bytes)
 {
@@ -102,6 +110,8 @@ gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_
 		memcpy(part + (count - 1) * bytes, part, bytes);
 	if (count > 1 && gsd_fault_here(chosen, FAULT_ORDER, stage))
 		reverse(part, count, bytes);
+	if (chosen && options.fault == FAULT_SWAP)
+		swap_pair(given, part, count, bytes);
 }
 
 void

@@ -26,7 +26,8 @@ typedef enum fault_kind
 	FAULT_VERSION, /* another protocol version is announced; at stage next only to sessions */
 	FAULT_BABBLE,  /* the process writes excessive output, and continues */
 	FAULT_DEVICE,  /* the device fails the job, but works otherwise */
-	FAULT_DEAD	   /* the device fails the job, and does not work any more */
+	FAULT_DEAD,	   /* the device fails the job, and does not work any more */
+	FAULT_SWAP	   /* two neighbours of the result are swapped */
 } fault_kind;
 
 typedef enum fault_stage
@@ -52,7 +53,7 @@ typedef struct gsd_options
 	bool core;				  /* allow core files */
 	fault_kind fault;
 	fault_stage stage;
-	uint64_t fault_rows;	  /* FAULT_SHORT */
+	uint64_t fault_rows;	  /* FAULT_SHORT, FAULT_SWAP */
 	int fault_every;		  /* only every nth job */
 } gsd_options;
 

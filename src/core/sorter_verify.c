@@ -1,0 +1,48 @@
+/*
+ * sorter_verify.c: checks the order of a sort's rows that an engine returned, as gpusort.verify says.
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "sorter_job.h"
+#include "src/rows/neighbours.h"
+#include "src/rows/verify.h"
+
+GpusortVerify
+sorter_verify_how(const Sorter *sorter)
+{
+	EngineKind	kind = sorter->job->kind;
+
+	if (sorter->draft)
+		return verify_answer_how(kind);
+	return verify_order_how(kind, neighbours_cheap(sorter->rows, sorter->places, sorter->keys, sorter->columns.nkeys));
+}
+
+/* Does an order end at this place among its numbers, without all rows that there are? */
+static bool
+ends_before_all(const RowOrder *order, const uint32 *end)
+{
+	return order->count < order->rows && order->base + (uint64) (end - order->numbers) == order->count;
+}
+
+bool
+sorter_rows_follow(void *arg, const uint32 *rows, uint64 count)
+{
+	Sorter	   *sorter = arg;
+	GpusortVerify how = sorter_verify_how(sorter);
+
+	if (how == VERIFY_OFF)
+		return true;
+	if (sorter->verifier == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
+
+		sorter->verifier = verify_open(comparer_of(sorter), sorter->keys);
+		MemoryContextSwitchTo(old);
+	}
+	if (!verify_part(sorter->verifier, how, rows, count))
+		return false;
+	return how == VERIFY_SAMPLE || !ends_before_all(&sorter->order, rows + count) ||
+		verify_rest(sorter->verifier, rows[count - 1], sorter->order.seen);
+}
