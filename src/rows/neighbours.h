@@ -22,8 +22,8 @@ extern bool neighbours_ascend(Neighbours *neighbours, const uint32 *rows, uint64
 extern bool neighbours_behind(Neighbours *neighbours, uint32 row, const uint64 *seen);
 
 /*
- * Does the check take little time beside all that is done with a row?  It does if all keys have words that are copied
- * from one place in all rows.
+ * Does the check take little time beside all that is done with a row?  It does if all keys are numbers of fixed width,
+ * each in one place of all rows.
  */
 extern bool neighbours_cheap(const RowStore *rows, const KeyPlace *places, SortKey *keys, int nkeys);
 
