@@ -239,6 +239,23 @@ SELECT pg_temp.same_plans('all is known');
 SET gpusort.min_rows = 0;
 RESET enable_partitionwise_aggregate;
 
+-- workers get shares, but not of few rows
+CREATE TABLE replaced_few AS SELECT i, md5((i % 37)::text) AS t FROM generate_series(1, 2000) i;
+ANALYZE replaced_few;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 1;
+SET min_parallel_table_scan_size = 0;
+SELECT alike(pg_temp.plan_of('SELECT count(DISTINCT t) FROM replaced_few', 'VERBOSE'), '%PARTIAL%gpu\_count\_distinct%', 'split between workers');
+SET gpusort.min_rows = 1;
+SELECT unalike(pg_temp.plan_of('SELECT count(DISTINCT t) FROM replaced_few', 'VERBOSE'), '%PARTIAL%', 'few rows are not');
+SET gpusort.min_rows = 0;
+SET max_parallel_workers_per_gather = 0;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+DROP TABLE replaced_few;
+
 DO $$ BEGIN IF current_setting('server_version_num')::int >= 160000 THEN SET enable_presorted_aggregate = on; END IF; END $$;
 SELECT pg_temp.same_rows('SELECT g, count(DISTINCT w), count(i) AS n FROM v GROUP BY g', current_setting('server_version_num')::int < 160000, 'one DISTINCT for each group');
 SELECT pg_temp.same_rows('SELECT g, count(DISTINCT w), count(DISTINCT i) AS n FROM v GROUP BY g', true, 'two');
