@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# everyday.pl PSQL DATABASE JSON_FILE: everyday queries over the tables of TPC-H, on every side in turns in one session.
+# everyday.pl PSQL DATABASE JSON_FILE PART QUERIES...: everyday queries over the tables of TPC-H, or those of TPC-DS, on
+# every side in turns in one session.  PART is what the result calls itself: everyday, tpcds or trap.
 #
 # SIDES   default "off on"; the first is what others are compared with.  A side is one of
 #           off, on       gpusort.enabled
@@ -19,9 +20,9 @@
 #
 # Before the timed runs each side runs twice: under EXPLAIN (ANALYZE, TIMING OFF), for plan, costs and the executor's
 # time, and for its rows.  Those are compared by hashes: the same rows whatever their order, and the same sequence of
-# the columns that the query is ordered by.  The queries are in everyday/*.sql; comments before each say its name, the
-# columns of its result that give the order, what to do before and after each run, and where to look for the result of
-# one that returns no rows.
+# the columns that the query is ordered by.  Comments before each query say its name, the columns of its result that
+# give the order, what to do before and after each run, where to look for the result of one that returns no rows, and
+# whether its LIMIT may cut through ties: its rows are then compared without the LIMIT.
 use strict;
 use warnings;
 
@@ -34,7 +35,8 @@ use Time::HiRes qw(time);
 
 $| = 1;
 
-my ($psql, $database, $json_file) = @ARGV;
+my ($psql, $database, $json_file, $part, @files) = @ARGV;
+my %title = (everyday => 'Everyday queries', tpcds => 'TPC-DS', trap => 'Plans that do not end');
 my $sf = $ENV{SF} || 1;
 my $runs = $ENV{RUNS} || 5;
 my $wanted = $ENV{ONLY} || '.';
@@ -86,7 +88,7 @@ sub read_queries
 	{
 		if ($line =~ /^-- group: (.*)/) { $group = $1 }
 		elsif ($line =~ /^-- name: (.*)/) { push @found, { group => $group, name => $1, sql => '' } }
-		elsif (@found && $line =~ /^-- (order|check|before|after): (.*)/) { $found[-1]{$1} = $2 }
+		elsif (@found && $line =~ /^-- (order|check|before|after|ties): (.*)/) { $found[-1]{$1} = $2 }
 		elsif (@found) { $found[-1]{sql} .= $line }
 	}
 	close $in;
@@ -187,12 +189,15 @@ sub digest
 	my $source = $query->{check} // explained($query) // return undef;
 	my $columns = join ', ', map { "q.$_" } split /, /, $query->{order} // '';
 	# numbering rows keeps the query below as it is; a table that was made is read in the order of its rows
-	my $sql = "SELECT count(*), sum(hash_record_extended(q, 0)), sum(hash_record_extended(place, n))"
+	my $rows = $query->{ties} ? 'NULL' : 'sum(hash_record_extended(q, 0))';
+	my $sql = "SELECT count(*), $rows, sum(hash_record_extended(place, n))"
 	  . " FROM (SELECT q, ROW($columns) AS place, row_number() OVER () AS n FROM ($source) AS q) AS numbered";
-	return around($query, sub {
+	my $digest = around($query, sub {
 		return $session->query($sql) unless $query->{check};
 		$session->query("$query->{sql}; SET synchronize_seqscans = off; SET max_parallel_workers_per_gather = 0");
 		return $session->query($sql) });
+	return $digest unless $query->{ties};
+	return "$digest|" . digest({ %$query, ties => undef, sql => $query->{sql} =~ s/\s+LIMIT\s+\d+\z//ir });
 }
 
 # The time of one run.
@@ -381,7 +386,7 @@ sub machine
 		WHERE name IN ('shared_buffers', 'work_mem', 'max_parallel_workers_per_gather', 'gpusort.work_mem')});
 	# a first sort there makes a GPU known
 	$session->query('SET gpusort.engine = gpu');
-	$session->query('SELECT count(*) FROM (SELECT * FROM supplier ORDER BY s_acctbal OFFSET 1) AS s');
+	$session->query('SELECT count(*) FROM (SELECT i FROM generate_series(1, 20000) i ORDER BY -i OFFSET 1) AS s');
 	$found{device} = $session->query('SELECT coalesce(min(name), \'\') FROM gpusort_devices');
 	return %found;
 }
@@ -389,8 +394,8 @@ sub machine
 $session = Session->new($psql, $database);
 $session->query("LOAD 'gpusort'");
 settings($_) foreach @sides;
-my %result = (part => 'everyday', label => $ENV{LABEL} // '', sides => \@sides, machine());
-printf "Everyday queries, SF %s, median of %d, ms%s; %s, %s; %s; %s cores, load %s at the start; %s%s, commit %s\n",
+my %result = (part => $part, label => $ENV{LABEL} // '', sides => \@sides, machine());
+printf "%s, SF %s, median of %d, ms%s; %s, %s; %s; %s cores, load %s at the start; %s%s, commit %s\n", $title{$part},
   $sf, $runs, ($ENV{CLOCK} // '') eq 'processor' ? " of the server's processor time" : '',
   @result{qw(server collation cpu cores load)}, $result{device} && "$result{device}; ", @result{qw(date commit)};
 printf "%s; JIT %s\n", $result{settings}, $result{jit} eq 't' ? 'on' : 'not built in';
@@ -398,7 +403,7 @@ printf "%-46s%s  %8s %8s  plans: %s\n", '',
   join('', map { sprintf ' %*s%s', width($_), $_, /^off/ ? '' : ' ratio' } @sides), 'cost', 'cost', join ' | ', @sides;
 my (@found, @groups);
 my $number = 0;
-foreach my $query (map { read_queries($_) } map { "$FindBin::Bin/everyday/$_.sql" } 'lists', 'tpch')
+foreach my $query (map { read_queries($_) } @files)
 {
 	$query->{number} = ++$number;
 	next unless "$query->{group}: $query->{name}" =~ /$wanted/;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# table.pl PAGE JSON...: puts what everyday.pl measured into doc/benchmarks.md, between its comments "everyday" and
-# "/everyday".
+# table.pl PAGE JSON...: puts what everyday.pl measured of a part, everyday or tpcds, into doc/benchmarks.md, between its
+# comments "PART" and "/PART".
 #
 # The table has every query whose plan gpusort changed, and every one that became slower, on any machine; below it, by
 # reason, those that stayed as they were on the first.
@@ -127,7 +127,7 @@ my $text = "Scale factor $first->{sf}; " . join('; ', map { machine($_) } @resul
   . join '', unchanged($first, $side);
 
 my $old = slurp($page);
-$old =~ s/(<!-- everyday -->\n).*?(<!-- \/everyday -->\n)/$1\n$text\n$2/s
+$old =~ s/(<!-- $first->{part} -->\n).*?(<!-- \/$first->{part} -->\n)/$1\n$text\n$2/s
   or die "$page has no place for the table.\n";
 open my $out, '>', $page or die "$page: $!";
 print $out $old;

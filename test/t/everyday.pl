@@ -47,12 +47,13 @@ $node->safe_psql('postgres', slurp_file("$bench/everyday/keys.sql"));
 delete local @ENV{qw(ONLY SIDES SF TIMEOUT)};
 local $ENV{RUNS} = 1;
 my $psql = join ' ', 'psql', '-h', $node->host, '-p', $node->port;
-command_ok([ 'perl', "$bench/everyday.pl", $psql, 'postgres', $json ],
+my @files = map { "$bench/everyday/$_.sql" } 'lists', 'tpch';
+command_ok([ 'perl', "$bench/everyday.pl", $psql, 'postgres', $json, 'everyday', @files ],
 	'all queries run, and give the same rows on both sides');
 
 my $result = decode_json(slurp_file($json));
 my $summary = $result->{summary}{on};
-my $known = () = (slurp_file("$bench/everyday/lists.sql") . slurp_file("$bench/everyday/tpch.sql")) =~ /^-- name: /mg;
+my $known = () = join('', map { slurp_file($_) } @files) =~ /^-- name: /mg;
 cmp_ok($known, '>=', 62, 'there are the queries of TPC-H and forty others');
 is(scalar @{ $result->{queries} }, $known, 'all are there');
 is($summary->{queries}, $known, 'all have been compared');
