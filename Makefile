@@ -153,7 +153,7 @@ bench-queries:
 bench-shards:
 	@PG_CONFIG='$(PG_CONFIG)' bench/shards.sh
 
-# The queries of TPC-H and others like them, as a user of a stock server asks them
+# The queries of TPC-H, of TPC-DS and others like them, as a user of a stock server asks them
 bench-everyday:
 	@PG_CONFIG='$(PG_CONFIG)' bench/everyday.sh
 

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# table.pl PAGE JSON...: puts what everyday.pl measured of a part, everyday or tpcds, into doc/benchmarks.md, between its
-# comments "PART" and "/PART".
+# table.pl PAGE JSON...: puts what everyday.pl measured of a part, everyday or tpcds, into doc/benchmarks.md, between
+# its comments "PART" and "/PART".
 #
 # The table has every query whose plan gpusort changed, and every one that became slower, on any machine; below it, by
 # reason, those that stayed as they were on the first.
