@@ -213,7 +213,7 @@ columns_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	explain_expressions(node, "Column Filter", node->parts.conditions, true, ancestors, es);
 	explain_windows(node, es);
 	explain_expressions(node, "Window Filter", node->parts.above, true, ancestors, es);
-	explain_expressions(node, "Group Key", node->parts.keys, false, ancestors, es);
+	explain_expressions(node, node->repeated ? "Window Rows" : "Group Key", node->parts.keys, false, ancestors, es);
 	explain_expressions(node, "Group Filter", node->parts.having, true, ancestors, es);
 	explain_top(node, ancestors, es);
 	explain_order(node, ancestors, es);
@@ -223,9 +223,9 @@ columns_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	{
 		explain_pages(node, es);
 		ExplainPropertyText("Engine", node->figures.device, es);
-		if (node->parts.rows)
+		if (node->parts.rows || node->repeated)
 			ExplainPropertyInteger("Rows", NULL, (int64) (node->ngroups / node->scans), es);
-		if (node->parts.keys != NIL)
+		else if (node->parts.keys != NIL)
 			ExplainPropertyInteger("Groups", NULL, (int64) (node->ngroups / node->scans), es);
 		if (gpusort_explain_machine)
 			explain_stages(node, es);

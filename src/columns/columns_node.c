@@ -1,5 +1,6 @@
 /*
- * columns_node.c: Custom Scan (GpuColumns), which answers aggregates and groups from resident columns.
+ * columns_node.c: Custom Scan (GpuColumns), which answers aggregates and groups from resident columns, and rows with
+ * what windows give: these are counted as groups, each of which is returned as often as it has rows.
  *
  * The rows of its scan are groups, their keys and aggregates' values, above which it projects what the query wants;
  * without keys there is one.  They come from columns, or from its child, PostgreSQL's own aggregate, if they cannot:
@@ -67,6 +68,7 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	css->custom_ps = list_make1(node->child);
 	node->leaves = list_nth(scan->custom_private, COLUMNS_PRIVATE_LEAVES);
 	node->counted = list_nth_int(list_nth(scan->custom_private, COLUMNS_PRIVATE_COUNTS), COLUMNS_COUNTED) != 0;
+	node->repeated = list_nth_int(list_nth(scan->custom_private, COLUMNS_PRIVATE_COUNTS), COLUMNS_REPEATED) != 0;
 	node->table = css->ss.ss_currentRelation;
 	node->opened = node->table == NULL;
 	/* the plan of the subquery, which is below, has its lock and checks who may read it */
@@ -145,12 +147,35 @@ put_count(const GpuColumnsState *node)
 	node->css.ss.ss_ScanTupleSlot->tts_isnull[0] = false;
 }
 
+/* Adds the group in the scan's slot to the store; one that stands for its rows as often as its count says. */
+static const char *
+store_group(GpuColumnsState *node, const gs_reduced *group)
+{
+	const TupleTableSlot *slot = node->css.ss.ss_ScanTupleSlot;
+	uint64		copies = 1;
+
+	if (node->repeated)
+	{
+		copies = group[node->query->nkeys].count;
+		if (copies == 0 || copies > node->question->rows - node->nrows)
+			return "the service's answer is impossible";
+		node->nrows += copies;
+		/* the count stands where the scan has another column, which is not read */
+		slot->tts_isnull[node->query->nkeys] = true;
+	}
+	for (; copies > 0; copies--)
+	{
+		CHECK_FOR_INTERRUPTS();
+		tuplestore_putvalues(node->groups, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+	}
+	return NULL;
+}
+
 /* ColumnsQuestion.take: adds groups to their store. */
 static const char *
 take_groups(void *arg, const gs_reduced *groups, uint64 n)
 {
 	GpuColumnsState *node = arg;
-	const TupleTableSlot *slot = node->css.ss.ss_ScanTupleSlot;
 	Size		members = gs_steps_result_bytes(node->question->steps.steps) / sizeof(gs_reduced);
 	MemoryContext old = MemoryContextSwitchTo(node->some);
 	const char *why = NULL;
@@ -159,7 +184,7 @@ take_groups(void *arg, const gs_reduced *groups, uint64 n)
 	{
 		why = put_group(node, groups + i * members);
 		if (why == NULL)
-			tuplestore_putvalues(node->groups, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+			why = store_group(node, groups + i * members);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(node->some);
@@ -230,6 +255,7 @@ answer_from_columns(GpuColumnsState *node)
 		return why;
 	if (node->query->nkeys > 0 && !node->counted)
 		open_store(node);
+	node->nrows = 0;
 	node->question = question;
 	question->table = node->table;
 	question->leaves = node->leaves;
@@ -252,7 +278,7 @@ answer_from_columns(GpuColumnsState *node)
 	if (why != NULL)
 		return why;
 	node->figures = figures;
-	node->ngroups += question->groups;
+	node->ngroups += node->repeated ? node->nrows : question->groups;
 	node->scans++;
 	return NULL;
 }
@@ -263,7 +289,8 @@ leave_scans(PlanState *state, void *why)
 {
 	const OurNode *kind = our_node(state->plan);
 
-	if (kind != NULL && kind->scan == &columns_scan_methods && kind->variant != NULL)
+	if (kind != NULL && kind->scan == &columns_scan_methods &&
+		(kind->variant != NULL || ((GpuColumnsState *) state)->repeated))
 		((GpuColumnsState *) state)->why = why;
 	return planstate_tree_walker(state, leave_scans, why);
 }

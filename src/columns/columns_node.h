@@ -1,6 +1,6 @@
 /*
- * columns_node.h: Custom Scan (GpuColumns), which answers aggregates and groups from resident columns.  Its variant for
- * rows is in columns_rows_node.h.
+ * columns_node.h: Custom Scan (GpuColumns), which answers aggregates and groups from resident columns, and rows with
+ * what windows give.  Its variant for rows of tables is in columns_rows_node.h.
  */
 #ifndef GPUSORT_COLUMNS_NODE_H
 #define GPUSORT_COLUMNS_NODE_H
@@ -35,15 +35,17 @@ typedef enum ColumnsCounts
 	COLUMNS_HAVING,
 	COLUMNS_LIMITS,
 	COLUMNS_CHECKS,
-	COLUMNS_COUNTED				/* not a number, but whether that of groups is returned, and not the groups */
+	COLUMNS_COUNTED,			/* not a number, but whether that of groups is returned, and not the groups */
+	COLUMNS_REPEATED			/* likewise, whether groups stand for their rows, which are returned */
 } ColumnsCounts;
 
 typedef struct GpuColumnsState
 {
 	CustomScanState css;
-	PlanState  *child;			/* PostgreSQL's aggregate over the table, or scan */
+	PlanState  *child;			/* PostgreSQL's aggregate over the table, windows, or scan */
 	Relation	table;			/* whose columns the query names */
 	bool		counted;		/* the number of groups is returned, and not the groups */
+	bool		repeated;		/* each group is returned as the rows that it has */
 	bool		opened;			/* by the node: it scans a subquery's table */
 	ColumnsParts parts;
 	List	   *leaves;			/* OIDs, or NIL */
@@ -62,6 +64,7 @@ typedef struct GpuColumnsState
 	ColumnsFigures figures;		/* of all scans */
 	uint64		scans;			/* answered from columns, */
 	uint64		ngroups;		/* with groups, or rows, in all */
+	uint64		nrows;			/* that the groups of this answer have stood for */
 } GpuColumnsState;
 
 extern const CustomScanMethods columns_scan_methods;

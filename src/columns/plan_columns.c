@@ -2,7 +2,7 @@
  * plan_columns.c: offers answers from resident columns to the planner.
  *
  * What is offered are the aggregates, groups or different rows of one table, or of the partitions of one that pruning
- * has left, and those of a subquery that adds windows to such a table.
+ * has left, and those of a subquery that adds windows to such a table.  So are rows with what windows give.
  * The path has PostgreSQL's own aggregate as its child, with keys and the aggregates' values as its columns: it runs
  * when columns cannot answer after all.  Costs alone decide.
  */
@@ -20,6 +20,7 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "kernels/gs_groups.h"
 #include "src/base/compat.h"
 #include "src/base/costs.h"
 #include "src/base/guc.h"
@@ -45,6 +46,7 @@ typedef struct Offer
 	List	   *having;			/* that is left above the groups */
 	ColumnsQuery *query;
 	const CustomPath *counted;	/* the groups of a subquery, whose number is asked for; or NULL */
+	bool		rows;			/* with what windows give, which are counted as groups */
 } Offer;
 
 /* ---------------------------------------------------------------- what can be answered */
@@ -181,13 +183,17 @@ refused(Offer *offer)
 	if (why == NULL && offer->table != offer->input)
 		why = plan_windows(offer->input, offer->below, &offer->parts);
 	if (why == NULL)
-		why = plan_groups(offer->root, offer->target, &offer->parts);
+		why = offer->rows ? plan_window_rows(offer->root, offer->target, &offer->parts) :
+			plan_groups(offer->root, offer->target, &offer->parts);
 	offer->query = palloc(sizeof(ColumnsQuery));
 	if (why == NULL)
 		why = columns_query(&offer->parts, offer->query);
 	if (why != NULL)
 		return why;
-	offer->having = plan_chosen_groups(offer->root, &offer->parts);
+	if (offer->rows)
+		plan_chosen_rows(offer->root, offer->input, &offer->parts);
+	else
+		offer->having = plan_chosen_groups(offer->root, &offer->parts);
 	(void) columns_query(&offer->parts, offer->query);
 	foreach(lc, offer->leaves)
 		if (is_leaf_chosen(offer, lfirst(lc)))
@@ -250,7 +256,8 @@ total_cost(const Offer *offer, double groups)
 	int			nvalues = count_values(offer->query);
 	ListCell   *lc;
 
-	if (gpusort_columns == COLUMNS_FORCE)
+	/* rows below an aggregate would be its fallback's */
+	if (gpusort_columns == COLUMNS_FORCE && (!offer->rows || !plan_aggregates(offer->root)))
 		return 0;
 	if (offer->query->nkeys > 0)
 		cost += groups * COLUMNS_GROUP_COST;
@@ -274,7 +281,10 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = make_plan,
 };
 
-/* Returns PostgreSQL's aggregate with keys and the aggregates' values as its columns. */
+/*
+ * Returns PostgreSQL's aggregate with keys and the aggregates' values as its columns, or its path of rows; NULL: there
+ * is none.
+ */
 static Path *
 make_child(const Offer *offer)
 {
@@ -283,7 +293,9 @@ make_child(const Offer *offer)
 
 	foreach(lc, offer->parts.members)
 		add_column_to_pathtarget(target, lfirst(lc), 0);
-	return plan_groups_child(offer->root, offer->input, offer->grouped, set_pathtarget_cost_width(offer->root, target));
+	(void) set_pathtarget_cost_width(offer->root, target);
+	return offer->rows ? plan_window_rows_child(offer->grouped, target) :
+		plan_groups_child(offer->root, offer->input, offer->grouped, target);
 }
 
 /* Returns the OIDs of the partitions to read; NIL for a table without partitions. */
@@ -309,7 +321,7 @@ typedef enum PathPrivate
 	PATH_LEAVES,				/* OIDs */
 	PATH_RELATION,				/* int list: of the range table; 0: that of a subquery */
 	PATH_SUBQUERY,				/* as in the plan */
-	PATH_COUNTED				/* int list: of groups, their number is returned */
+	PATH_COUNTED				/* int list: of groups, their number is returned; they stand for their rows */
 } PathPrivate;
 
 /* Returns what the plan is made of. */
@@ -325,7 +337,7 @@ path_private(const Offer *offer)
 
 	result = lappend(result, list_make1_int(relid));
 	result = lappend(result, lcons(list_make1_oid(entry_of(offer, offer->table)->relid), list_copy(parts->windows)));
-	return lappend(result, list_make1_int(false));
+	return lappend(result, list_make2_int(false, offer->rows));
 }
 
 /* Returns the number of groups that travel: with an array they are its elements. */
@@ -351,7 +363,9 @@ make_path(const Offer *offer, Path *child)
 {
 	CustomPath *path = makeNode(CustomPath);
 	double		wanted = plan_wanted_groups(&offer->parts);
-	double		groups = offer->parts.keys == NIL ? 1 : wanted > 0 ? Min(wanted, child->rows) : child->rows;
+	double		all = !offer->rows ? child->rows :
+		plan_window_rows_passed(offer->below, &offer->parts, offer->table->rows, child->rows);
+	double		groups = offer->parts.keys == NIL ? 1 : wanted > 0 ? Min(wanted, all) : all;
 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = offer->grouped;
@@ -425,7 +439,7 @@ counted_private(const Offer *offer)
 		list_nth_cell(columns, COLUMNS_AGGREGATES)->ptr_value = NIL;
 	list_nth_cell(result, PATH_COLUMNS)->ptr_value = columns;
 	list_nth_cell(result, PATH_RELATION)->ptr_value = list_make1_int(0);
-	list_nth_cell(result, PATH_COUNTED)->ptr_value = list_make1_int(true);
+	list_nth_cell(result, PATH_COUNTED)->ptr_value = list_make2_int(true, false);
 	return result;
 }
 
@@ -510,6 +524,38 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 									  list_nth(path->custom_private, PATH_SUBQUERY));
 	scan->methods = &columns_scan_methods;
 	return &scan->scan.plan;
+}
+
+/* Offers rows, of which the service gives no more than fit. */
+static void
+add_rows_path(const Offer *offer)
+{
+	Path	   *child = make_child(offer);
+	Path	   *path;
+
+	/* a subquery of which all rows are wanted offers them itself */
+	if (child == NULL ||
+		(offer->parts.limits == NIL && offer->input == offer->grouped && offer->input->baserestrictinfo == NIL))
+		return;
+	path = make_path(offer, child);
+	if (path->rows * (list_length(offer->parts.members) + 1) * sizeof(gs_reduced) < GS_GROUPS_MOST_BYTES)
+		add_path(offer->grouped, path);
+}
+
+void
+offer_window_rows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output)
+{
+	Offer		offer = {.root = root, .input = input, .grouped = output, .rows = true};
+	const char *why;
+
+	if (!is_about_chosen(&offer) || (offer.table == input) == (input == output))
+		return;
+	offer.target = input == output ? output->reltarget : root->upper_targets[UPPERREL_WINDOW];
+	why = refused(&offer);
+	if (why == NULL)
+		add_rows_path(&offer);
+	else if (input != output)
+		ereport(DEBUG1, (errmsg_internal("gpusort: rows of windows not from columns: %s", why)));
 }
 
 void

@@ -12,6 +12,11 @@
 extern void offer_columns(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *grouped);
 
 /*
+ * Offers the rows of a query with windows over a table, or, if input is output, those of a subquery with windows.
+ */
+extern void offer_window_rows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output);
+
+/*
  * Returns the cost of a question about a relation whose columns are held, with its pages that have to be read in the
  * table.  nvalues: values that are looked at for each row.
  */

@@ -25,9 +25,15 @@
 /* ---------------------------------------------------------------- keys and aggregates */
 
 bool
+plan_aggregates(const PlannerInfo *root)
+{
+	return root->parse->hasAggs || root->parse->groupClause != NIL;
+}
+
+bool
 plan_is_distinct(const PlannerInfo *root)
 {
-	return !root->parse->hasAggs && root->parse->groupClause == NIL;
+	return !plan_aggregates(root);
 }
 
 /* Returns the clauses that say what the groups are. */
@@ -230,17 +236,20 @@ add_order(const ColumnsParts *parts, const SortGroupClause *clause, const Expr *
 	return false;
 }
 
-/* Returns true if ORDER BY and LIMIT are all that is done with the groups, and their numbers are known in a scan. */
+/*
+ * Returns true if ORDER BY and LIMIT are all that is done with groups, or with rows, and their numbers are known in a
+ * scan.
+ */
 static bool
 has_limit(const Query *parse)
 {
 	return parse->sortClause != NIL && parse->limitCount != NULL && parse->limitOption == LIMIT_OPTION_COUNT &&
-		!parse->hasWindowFuncs && !parse->hasTargetSRFs && parse->setOperations == NULL &&
+		!parse->hasTargetSRFs && parse->setOperations == NULL &&
 		terms_is_value((Expr *) parse->limitCount) &&
 		(parse->limitOffset == NULL || terms_is_value((Expr *) parse->limitOffset));
 }
 
-/* Adds the LIMIT and its order, if the groups can be cut there. */
+/* Adds the LIMIT and its order, if they can be cut there. */
 static void
 choose_by_limit(const PlannerInfo *root, ColumnsParts *parts)
 {
@@ -248,7 +257,7 @@ choose_by_limit(const PlannerInfo *root, ColumnsParts *parts)
 	ColumnsParts with = *parts;
 	ListCell   *lc;
 
-	if (parts->keys == NIL || !has_limit(parse) || (parse->distinctClause != NIL && !plan_is_distinct(root)))
+	if (!has_limit(parse))
 		return;
 	with.limits = list_make1(parse->limitCount);
 	if (parse->limitOffset != NULL)
@@ -269,9 +278,20 @@ plan_chosen_groups(PlannerInfo *root, ColumnsParts *parts)
 {
 	List	   *left = choose_by_having(root, parts);
 
-	if (left == NIL)
+	if (left == NIL && parts->keys != NIL && !root->parse->hasWindowFuncs &&
+		(root->parse->distinctClause == NIL || plan_is_distinct(root)))
 		choose_by_limit(root, parts);
 	return left;
+}
+
+/* The first groups of an order have the first rows.  Volatile functions are called for all rows. */
+void
+plan_chosen_rows(const PlannerInfo *root, const RelOptInfo *input, ColumnsParts *parts)
+{
+	if (!plan_aggregates(root) && root->parse->distinctClause == NIL && root->parse->havingQual == NULL &&
+		bms_equal(input->relids, root->all_baserels) &&
+		!contain_volatile_functions((Node *) root->processed_tlist))
+		choose_by_limit(root, parts);
 }
 
 double

@@ -9,6 +9,9 @@
 
 #include "columns_query.h"
 
+/* Returns true if a query has groups of GROUP BY, or aggregates. */
+extern bool plan_aggregates(const PlannerInfo *root);
+
 /* Returns true if the groups of a query are those of its DISTINCT: without GROUP BY and aggregates. */
 extern bool plan_is_distinct(const PlannerInfo *root);
 
@@ -20,6 +23,9 @@ extern const char *plan_groups(PlannerInfo *root, const PathTarget *target, Colu
  * LIMIT that stands right above.  Returns the conditions that are left.
  */
 extern List *plan_chosen_groups(PlannerInfo *root, ColumnsParts *parts);
+
+/* Has rows that are counted as groups chosen by the ORDER BY with LIMIT above, if nothing else is between. */
+extern void plan_chosen_rows(const PlannerInfo *root, const RelOptInfo *input, ColumnsParts *parts);
 
 /* Returns the number of groups of LIMIT and OFFSET, as far as it is known; 0: it is not. */
 extern double plan_wanted_groups(const ColumnsParts *parts);

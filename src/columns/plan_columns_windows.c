@@ -1,5 +1,5 @@
 /*
- * plan_columns_windows.c: aggregates over a subquery with windows.
+ * plan_columns_windows.c: aggregates over a subquery with windows, and rows with what windows give.
  *
  * The subquery has been planned when its rows are aggregated: the conditions of its table are those that its planner
  * has, with what was pushed down to them.  Expressions above it are rewritten in terms of its table's columns and
@@ -9,12 +9,17 @@
 
 #include <limits.h>
 
+#include "access/stratnum.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 #include "utils/typcache.h"
 
 #include "src/base/compat.h"
@@ -189,23 +194,154 @@ add_conditions(const RelOptInfo *input, ColumnsParts *parts)
 	return NULL;
 }
 
-const char *
-plan_windows(const RelOptInfo *input, PlannerInfo *below, ColumnsParts *parts)
+/* Adds the windows of a query. */
+static const char *
+add_windows(const PlannerInfo *root, ColumnsParts *parts)
 {
 	const char *why = NULL;
 	ListCell   *lc;
 
-	foreach(lc, below->processed_tlist)
-		parts->defined = lappend(parts->defined, lfirst_node(TargetEntry, lc)->expr);
-	foreach(lc, below->parse->windowClause)
+	foreach(lc, root->parse->windowClause)
 	{
 		const WindowClause *clause = lfirst_node(WindowClause, lc);
 
 		if (why == NULL)
-			why = add_window(below, clause, parts);
+			why = add_window(root, clause, parts);
 	}
+	return why;
+}
+
+const char *
+plan_windows(const RelOptInfo *input, PlannerInfo *below, ColumnsParts *parts)
+{
+	const char *why = add_windows(below, parts);
+	ListCell   *lc;
+
+	foreach(lc, below->processed_tlist)
+		parts->defined = lappend(parts->defined, lfirst_node(TargetEntry, lc)->expr);
 	if (why == NULL)
 		why = add_conditions(input, parts);
 	parts->above = list_concat(parts->above, window_run_conditions(below));
 	return why;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+/* Returns an aggregate that counts rows. */
+static Aggref *
+row_count(void)
+{
+	Aggref	   *count = makeNode(Aggref);
+
+	count->aggfnoid = F_COUNT_;
+	count->aggtype = INT8OID;
+	count->aggtranstype = INT8OID;
+	count->aggstar = true;
+	count->aggkind = AGGKIND_NORMAL;
+	count->aggsplit = AGGSPLIT_SIMPLE;
+	count->aggno = count->aggtransno = -1;
+	count->location = -1;
+	return count;
+}
+
+/* Rows are counted as groups of their columns: that keeps how often each comes, which is what PostgreSQL promises. */
+const char *
+plan_window_rows(const PlannerInfo *root, const PathTarget *target, ColumnsParts *parts)
+{
+	bool		subquery = parts->defined != NIL;
+	const char *why = subquery ? NULL : add_windows(root, parts);
+	List	   *columns = pull_var_clause((Node *) target->exprs, PVC_INCLUDE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
+	ListCell   *lc;
+
+	foreach(lc, columns)
+	{
+		Expr	   *column = lfirst(lc);
+		Expr	   *key = plan_defined(parts, column);
+
+		if (!terms_is_column(key) || (IsA(column, Var) && ((Var *) column)->varattno <= 0))
+			return "it returns what is no column";
+		if (list_member(parts->members, column))
+			continue;
+		if (list_member(parts->keys, key))
+			return "it returns a column twice";
+		parts->members = lappend(parts->members, column);
+		parts->keys = lappend(parts->keys, key);
+	}
+	/* WindowAgg tests what conditions above a subquery have become */
+	if (!subquery)
+		parts->above = window_run_conditions(root);
+	parts->aggregates = list_make1(row_count());
+	parts->kinds = list_make1_int(QUERY_PLAIN);
+	return parts->keys == NIL ? "it returns no columns" : why;
+}
+
+/* Returns how many rows of a partition a condition on a rank lets pass, where each has another; 0: it is not one. */
+static double
+passed_of_partition(const OpExpr *condition)
+{
+	const WindowFunc *function;
+	const Const *value;
+	int			strategy;
+
+	if (!IsA(condition, OpExpr) || list_length(condition->args) != 2)
+		return 0;
+	function = linitial(condition->args);
+	value = lsecond(condition->args);
+	if (!IsA(function, WindowFunc) || !IsA(value, Const) || value->constisnull ||
+		(function->winfnoid != F_ROW_NUMBER && function->winfnoid != F_RANK_ &&
+		 function->winfnoid != F_DENSE_RANK_))
+		return 0;
+	strategy = get_op_opfamily_strategy(condition->opno, INTEGER_BTREE_FAM_OID);
+	if (strategy == BTEqualStrategyNumber)
+		return 1;
+	return strategy != BTLessStrategyNumber && strategy != BTLessEqualStrategyNumber ? 0 :
+		Max(value->consttype == INT8OID ? (double) DatumGetInt64(value->constvalue) :
+			value->consttype == INT4OID ? DatumGetInt32(value->constvalue) : 0, 0);
+}
+
+double
+plan_window_rows_passed(PlannerInfo *below, const ColumnsParts *parts, double table_rows, double rows)
+{
+	ListCell   *lc;
+
+	foreach(lc, parts->above)
+	{
+		const OpExpr *condition = lfirst(lc);
+		double		passed = passed_of_partition(condition);
+		ListCell   *window;
+
+		foreach(window, below->parse->windowClause)
+		{
+			const WindowClause *clause = lfirst_node(WindowClause, window);
+			List	   *keys = get_sortgrouplist_exprs(clause->partitionClause, below->processed_tlist);
+
+			if (passed > 0 && clause->winref == linitial_node(WindowFunc, condition->args)->winref)
+				rows = Min(rows, passed * (keys == NIL ? 1 : estimate_num_groups(below, keys, table_rows, NULL, NULL)));
+		}
+	}
+	return clamp_row_est(rows);
+}
+
+Path *
+plan_window_rows_child(const RelOptInfo *rel, PathTarget *target)
+{
+	const Path *best = NULL;
+	Size		bytes = rel->reloptkind == RELOPT_BASEREL ? sizeof(SubqueryScanPath) : sizeof(WindowAggPath);
+	Path	   *child;
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+
+		if ((IsA(path, SubqueryScanPath) || IsA(path, WindowAggPath)) && path->param_info == NULL &&
+			(best == NULL || path->total_cost < best->total_cost))
+			best = path;
+	}
+	if (best == NULL)
+		return NULL;
+	child = palloc(bytes);
+	memcpy(child, best, bytes);
+	child->pathtarget = target;
+	return child;
 }

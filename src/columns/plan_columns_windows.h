@@ -1,5 +1,5 @@
 /*
- * plan_columns_windows.h: aggregates over a subquery with windows.
+ * plan_columns_windows.h: aggregates over a subquery with windows, and rows with what windows give.
  */
 #ifndef GPUSORT_PLAN_COLUMNS_WINDOWS_H
 #define GPUSORT_PLAN_COLUMNS_WINDOWS_H
@@ -19,5 +19,20 @@ extern const char *plan_windows(const RelOptInfo *input, PlannerInfo *below, Col
 
 /* Returns an expression of a query as one of what the subquery's columns are; without a subquery, as it is. */
 extern void *plan_defined(const ColumnsParts *parts, void *expr);
+
+/*
+ * Collects the columns of a target as those of rows: of a query with windows over a table, or over a subquery with
+ * windows.  Returns NULL, or why columns cannot give them.
+ */
+extern const char *plan_window_rows(const PlannerInfo *root, const PathTarget *target, ColumnsParts *parts);
+
+/*
+ * Returns how many rows pass the conditions above, of those that the server expects: it knows no better than that some
+ * pass a condition on a rank.
+ */
+extern double plan_window_rows_passed(PlannerInfo *below, const ColumnsParts *parts, double table_rows, double rows);
+
+/* Returns a copy of PostgreSQL's cheapest path of a relation that gives such rows, with a target, or NULL. */
+extern Path *plan_window_rows_child(const RelOptInfo *rel, PathTarget *target);
 
 #endif

@@ -528,16 +528,21 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOp
 		offer(root, stage, input, output);
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
 		offer_columns(root, stage, input, output);
+	else if (stage == UPPERREL_WINDOW)
+		offer_window_rows(root, input, output);
 }
 
-/* set_rel_pathlist_hook: offers scans of rows that columns find. */
+/* set_rel_pathlist_hook: offers scans of rows that columns find, and rows of a subquery with windows. */
 static void
 offer_scans(PlannerInfo *root, RelOptInfo *rel, Index relid, RangeTblEntry *entry)
 {
 	if (prev_rel_pathlist)
 		prev_rel_pathlist(root, rel, relid, entry);
-	if (plan_will_be_walked)
-		offer_rows(root, rel, entry);
+	if (!plan_will_be_walked)
+		return;
+	offer_rows(root, rel, entry);
+	if (rel->rtekind == RTE_SUBQUERY)
+		offer_window_rows(root, rel, rel);
 }
 
 void

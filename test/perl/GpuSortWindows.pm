@@ -176,6 +176,25 @@ sub runs_query
 		. ' ORDER BY ' . one_of('', 'n DESC, ') . $keys . one_of('', ' LIMIT 20');
 }
 
+# Rows with what functions over windows give, of a subquery or of the query itself, in an order of all rows.
+sub rows_query
+{
+	my ($table, $columns, $where, $functions, $conditions) = @_;
+	my @columns = map { one_of(sort keys %$columns) } 1 .. one_of(0, 1, 2, 3);
+	my @given = map { "w$_" } 0 .. $#$functions;
+	my %seen;
+	my @names = grep { !$seen{$_}++ } 'u', @columns, @given;
+	my @some = grep { /^w/ || $columns->{$_} !~ /^uuid/ } @names;
+	my $order = ' ORDER BY ' . join(', ', one_of(@some) . one_of('', ' DESC', ' NULLS FIRST'), 'u')
+		. one_of('', ' LIMIT ' . number(30), ' LIMIT 5 OFFSET ' . number(9));
+	my $functions_text = join(', ', map { $_->{over} } @$functions);
+
+	return 'SELECT ' . join(', ', (grep { !/^w/ } @names), $functions_text) . " FROM $table $where$order"
+		if !@$conditions && chance(0.6);
+	return 'SELECT ' . join(', ', @names) . " FROM (SELECT *, $functions_text FROM $table $where) q"
+		. (@$conditions ? ' WHERE ' . join(' AND ', @$conditions) : '') . $order;
+}
+
 # A query over a table's columns, given as name => type, of which u, if there is one, is unique.
 sub random_window_query
 {
@@ -201,6 +220,7 @@ sub random_window_query
 	}
 	my @conditions = map { my $i = int(rand(@functions)); above_condition("w$i", $functions[$i]) }
 		1 .. one_of(0, 0, 1, 1, 2);
+	return rows_query($table, $columns, $where, \@functions, \@conditions) if exists $columns->{u} && chance(0.3);
 	@keys = (one_of(@names)) if chance(0.3);
 	push @keys, 'w0' if chance(0.2) && $functions[0]{type} =~ /^int/ && $functions[0]{text} !~ /^sum/;
 	my @list = map { my $i = int(rand(@functions)); above_aggregate(chance(0.8) ? ("w$i", $functions[$i]{type}) : do {

@@ -81,17 +81,34 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT count(*) FROM (SELECT s, lag(s) OVER (ORDER BY k) AS l FROM p) AS q WHERE s <> l', 'SELECT cardinality(gpu_rle(s ORDER BY k)) FROM p', 'SELECT max(x) FROM (SELECT sum(v) OVER (PARTITION BY s ORDER BY k) AS x FROM p WHERE k < 7000) AS q']) AS q;
 SELECT is(plan_of('EXPLAIN SELECT count(*) FROM (SELECT i4, sum(n) FROM t GROUP BY i4) AS q', 'force') ~ '^Custom Scan', true, 'groups are counted where they are');
 
+-- rows, of a subquery and of the query itself
+SELECT answered(format('SELECT id, %s, l FROM (SELECT id, %1$s, lag(%1$s) OVER (PARTITION BY i2 ORDER BY id) AS l, rank() OVER (ORDER BY id DESC) AS r FROM t) AS q WHERE r < 500', v)) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,u}'::text[]) AS v;
+SELECT answered(q) FROM unnest(ARRAY[
+	'SELECT * FROM (SELECT id, i4, n, row_number() OVER (PARTITION BY i4 ORDER BY ts DESC, id) AS r FROM t WHERE i2 > 1) AS q WHERE r <= 3', 'SELECT r, r + id, n FROM (SELECT id, n, ntile(9) OVER (ORDER BY n, id) AS r FROM t WHERE id < 900) AS q WHERE n > 0.2 AND r = 4',
+	'SELECT count(*) FROM (SELECT id, random(), lag(i4) OVER (ORDER BY id) AS x FROM t) AS q WHERE x = 5', 'SELECT max(x) FROM (SELECT id, lag(i4) OVER (ORDER BY id) AS x FROM t ORDER BY id LIMIT 500) AS q',
+	-- rows that are equal
+	'SELECT i2, r FROM (SELECT i2, rank() OVER (ORDER BY i2) AS r FROM t) AS q WHERE r < 9000', 'SELECT ok, count(*) OVER (PARTITION BY ok) FROM t WHERE id < 700', 'SELECT s, dense_rank() OVER (ORDER BY s) FROM p',
+	'SELECT id, i2, sum(n) OVER (PARTITION BY i2 ORDER BY id), percent_rank() OVER (ORDER BY i4) FROM t WHERE id < 2000', 'SELECT random() < 2, row_number() OVER (ORDER BY id) FROM t WHERE id < 100', 'SELECT id, lag(id) OVER (ORDER BY id) FROM t WHERE id < 0',
+	'SELECT x, q.id FROM generate_series(1, 3) AS x JOIN (SELECT id, row_number() OVER (PARTITION BY i2 ORDER BY id) AS r FROM t) AS q ON r = x', 'SELECT DISTINCT ON (i2) i2, id FROM (SELECT i2, id, lead(id) OVER (PARTITION BY i2 ORDER BY id) AS l FROM t WHERE id < 500) AS q ORDER BY i2, l',
+	-- their order
+	'SELECT ARRAY(SELECT ROW(id, r)::text FROM (SELECT id, rank() OVER (PARTITION BY i2 ORDER BY d) AS r FROM t) AS q ORDER BY r DESC, id LIMIT 20 OFFSET 7)', 'SELECT ARRAY(SELECT ROW(i2, sum(i4) OVER (PARTITION BY i2))::text FROM t ORDER BY 1 NULLS FIRST, i2 LIMIT 5000)',
+	'SELECT ARRAY(SELECT ROW(id, n, count(*) OVER (PARTITION BY n))::text FROM t ORDER BY n DESC NULLS LAST, id LIMIT 30)', 'SELECT ARRAY(SELECT id FROM (SELECT id, max(n) OVER (ORDER BY id) AS m FROM t) AS q WHERE m > 0.3 ORDER BY id)',
+	'SELECT s, ARRAY(SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY i2 ORDER BY id) AS r FROM t WHERE i4 > s) AS q WHERE r <= s ORDER BY id LIMIT s + 1) FROM generate_series(1, 3) AS s']) AS q;
+SELECT matches(plan_of('EXPLAIN (COSTS OFF) SELECT id, rank() OVER (ORDER BY n) FROM t ORDER BY 2 DESC, id LIMIT 7', 'force'), 'Windows: \(ORDER BY n\)\s+Window Rows: id, rank\(\) OVER \(\?\), n\s+Top: 7', 'the first rows alone leave the engine');
+SELECT doesnt_match(plan_of('EXPLAIN (COSTS OFF) SELECT ' || q, 'force'), 'Top', q) FROM unnest(ARRAY['id, random(), rank() OVER (ORDER BY n) FROM t ORDER BY 3 DESC, id LIMIT 7', 'id, rank() OVER (ORDER BY n) FROM t ORDER BY 2 FETCH FIRST 3 ROWS WITH TIES',
+	'q.* FROM (SELECT id, rank() OVER (ORDER BY n) AS r FROM t) AS q, generate_series(1, 3) AS x ORDER BY r LIMIT 3', 'DISTINCT rank() OVER (ORDER BY n) AS r FROM t ORDER BY r LIMIT 3']) AS q;
+
 -- what is left to PostgreSQL
 SELECT left_alone(q) FROM unnest(ARRAY['SELECT max(x) FROM (SELECT avg(n) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT sum(f4) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT sum(n) OVER (ORDER BY id RANGE 3 PRECEDING) AS x FROM t) AS q',
 	'SELECT max(x) FROM (SELECT sum(n) OVER (ORDER BY id GROUPS 3 PRECEDING) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT sum(n) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE TIES) AS x FROM t) AS q',
 	'SELECT max(x) FROM (SELECT count(*) FILTER (WHERE i2 = 1) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(i4 + 1) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(i4) OVER (ORDER BY id + 1) AS x FROM t) AS q',
 	'SELECT max(x) FROM (SELECT lag(i4) OVER (ORDER BY note) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(i4, i2) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(n, 1, 1.5) OVER (ORDER BY id) AS x FROM t) AS q',
-	'SELECT max(x) FROM (SELECT lag(i4) OVER (ORDER BY id) AS x FROM t LIMIT 500) AS q', 'SELECT max(x) FROM (SELECT lag(i4) OVER (ORDER BY id) AS x FROM t, generate_series(1, 2)) AS q',
+	'SELECT max(x) FROM (SELECT lag(i4) OVER (ORDER BY id) AS x FROM t, generate_series(1, 2)) AS q',
 	'SELECT max(x) FROM (SELECT min(f8) OVER (ORDER BY id ROWS BETWEEN 2000 PRECEDING AND CURRENT ROW) AS x FROM t) AS q', 'SELECT cardinality(gpu_rle(i2)) FROM t', 'SELECT gpu_rle(i2) FROM t', 'SELECT gpu_rle(i2 ORDER BY id), count(*) FROM t', 'SELECT gpu_rle(i2 ORDER BY id), gpu_sort_agg(i4) FROM t', 'SELECT gpu_sort_agg(DISTINCT i4) FROM t', 'SELECT gpu_sort_agg(u) FROM t', 'SELECT gpu_rle(u ORDER BY id) FROM t', 'SELECT gpu_sort_agg(i4 + 1) FROM t', 'SELECT cardinality(gpu_rle(i2 ORDER BY id) FILTER (WHERE i4 > 5)) FROM t',
-	'SELECT cardinality(gpu_rle(i2 + 1::int2 ORDER BY id)) FROM t', 'SELECT count(*) FROM (SELECT id, random(), lag(i4) OVER (ORDER BY id) AS x FROM t) AS q WHERE x = 5']) AS q;
+	'SELECT cardinality(gpu_rle(i2 + 1::int2 ORDER BY id)) FROM t']) AS q;
 
 -- values that only PostgreSQL knows what to do with
-SELECT same(q) FROM unnest(ARRAY['SELECT gpu_rle(f8 ORDER BY id) FROM odd', 'SELECT gpu_sort_agg(f8) FROM odd', 'SELECT gpu_rle(f4 ORDER BY id) FROM odd', 'SELECT min(x), max(x) FROM (SELECT min(f8) OVER (ORDER BY id ROWS 3 PRECEDING) AS x FROM odd) AS q', 'SELECT max(x) FROM (SELECT sum(f8) OVER (ORDER BY id) AS x FROM odd) AS q', 'SELECT count(x) FROM (SELECT gpu_run_id(f8) OVER (ORDER BY id) AS x FROM odd) AS q',
+SELECT same(q) FROM unnest(ARRAY['SELECT f8, r FROM (SELECT f8, rank() OVER (ORDER BY f8) AS r FROM odd) AS q', 'SELECT id, f8, f4, lag(f8) OVER (ORDER BY id) AS r FROM odd', 'SELECT id, sum(v) OVER (ORDER BY id) FROM odd ORDER BY id DESC LIMIT 3', 'SELECT gpu_rle(f8 ORDER BY id) FROM odd', 'SELECT gpu_sort_agg(f8) FROM odd', 'SELECT gpu_rle(f4 ORDER BY id) FROM odd', 'SELECT min(x), max(x) FROM (SELECT min(f8) OVER (ORDER BY id ROWS 3 PRECEDING) AS x FROM odd) AS q', 'SELECT max(x) FROM (SELECT sum(f8) OVER (ORDER BY id) AS x FROM odd) AS q', 'SELECT count(x) FROM (SELECT gpu_run_id(f8) OVER (ORDER BY id) AS x FROM odd) AS q',
 	'SELECT f8, count(*) FROM (SELECT f8, gpu_run_id(f8) OVER (ORDER BY id) AS x FROM odd) AS q GROUP BY x, f8', 'SELECT max(x) FROM (SELECT sum(v) OVER (ORDER BY id) AS x FROM odd) AS q', 'SELECT count(*) FROM (SELECT f4, lag(f8) OVER (ORDER BY id) AS x FROM odd) AS q WHERE f4 = x']) AS q;
 UPDATE odd SET d = 'infinity', ts = '-infinity' WHERE id = 77;
 SELECT throws_ok('SELECT avg(d - l) FROM (SELECT d, lag(d) OVER (ORDER BY id) AS l FROM odd) AS q', '22008', NULL, 'a difference of infinite dates is PostgreSQL''s error');
@@ -104,6 +121,8 @@ GRANT USAGE ON SCHEMA columns_windows TO columns_windows_reader;
 GRANT SELECT (id, i2) ON t TO columns_windows_reader;
 SET ROLE columns_windows_reader;
 SELECT lives_ok('SELECT count(*) FROM (SELECT i2, lag(i2) OVER (ORDER BY id) AS l FROM columns_windows.t) AS q WHERE i2 <> l', 'columns that may be read');
+SELECT lives_ok('SELECT * FROM (SELECT i2, lag(i2) OVER (ORDER BY id) AS l FROM columns_windows.t) AS q WHERE i2 <> l', 'in rows');
+SELECT throws_ok('SELECT * FROM (SELECT i2, lag(i4) OVER (ORDER BY id) AS l FROM columns_windows.t) AS q WHERE i2 <> l', '42501', NULL, 'in rows: columns that may not');
 SELECT throws_ok('SELECT count(*) FROM (SELECT i4, lag(i4) OVER (ORDER BY id) AS l FROM columns_windows.t) AS q WHERE i4 <> l', '42501', NULL, 'columns that may not');
 RESET ROLE;
 ALTER TABLE t ENABLE ROW LEVEL SECURITY;

@@ -28,6 +28,7 @@ BEGIN
 END $$;
 SELECT node('SELECT shop, max(total) FROM (SELECT shop, paid, lag(paid) OVER (w ROWS 2 PRECEDING) AS before, sum(amount) OVER w AS total FROM sales WHERE id < 500 WINDOW w AS (PARTITION BY shop ORDER BY ts DESC, id NULLS FIRST)) AS q WHERE paid IS DISTINCT FROM before GROUP BY shop');
 SELECT node('SELECT shop, cardinality(gpu_rle(paid ORDER BY ts)) FROM sales GROUP BY shop');
+SELECT node('SELECT * FROM (SELECT id, shop, amount, row_number() OVER (PARTITION BY shop ORDER BY amount DESC, id) AS n FROM sales) AS q WHERE n < 3');
 SELECT node('SELECT count(*) FROM (SELECT run, paid, min(ts) FROM (SELECT *, gpu_run_id(paid) OVER (ORDER BY ts) AS run FROM sales) AS r GROUP BY run, paid) AS q');
 -- where pages came from depends on the keeper
 CREATE FUNCTION masked(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
