@@ -46,6 +46,17 @@ name_columns(Node *node, void *context)
 	return (Node *) var;
 }
 
+/* Mutator: has window functions be without windows. */
+static Node *
+name_windows(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, WindowFunc))
+		node = (Node *) make_window_call((const WindowFunc *) node);
+	return expression_tree_mutator(node, name_windows, context);
+}
+
 /* Appends the keys of a window behind some words. */
 static void
 append_keys(const GpuColumnsState *node, const QueryOrder *keys, int count, const char *words, StringInfo text)
@@ -101,6 +112,8 @@ explain_expressions(GpuColumnsState *node, const char *label, List *list, bool a
 		set_deparse_context_plan(es->deparse_cxt, node->css.ss.ps.plan, ancestors);
 	if (node->opened)
 		list = (List *) name_columns((Node *) list, NULL);
+	else
+		list = (List *) name_windows((Node *) list, NULL);
 	if (anded)
 		list = list_make1(make_ands_explicit(list));
 	foreach(lc, list)

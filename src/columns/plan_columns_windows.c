@@ -23,6 +23,8 @@
 #include "utils/typcache.h"
 
 #include "src/base/compat.h"
+#include "src/nodes/plan_nodes.h"
+#include "columns_node.h"
 #include "columns_terms.h"
 #include "columns_windows.h"
 #include "plan_columns_windows.h"
@@ -344,4 +346,21 @@ plan_window_rows_child(const RelOptInfo *rel, PathTarget *target)
 	memcpy(child, best, bytes);
 	child->pathtarget = target;
 	return child;
+}
+
+/* Other parts of the query are the node's own, which needs to know their windows. */
+void
+plan_name_window_rows(CustomScan *scan)
+{
+	ListCell   *lc;
+
+	if (scan->methods != &columns_scan_methods || our_node(&scan->scan.plan)->variant != NULL)
+		return;
+	foreach(lc, scan->custom_scan_tlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, lc);
+
+		if (!entry->resjunk && IsA(entry->expr, WindowFunc))
+			entry->expr = (Expr *) make_window_call((const WindowFunc *) entry->expr);
+	}
 }

@@ -32,6 +32,9 @@ extern const char *plan_window_rows(const PlannerInfo *root, const PathTarget *t
  */
 extern double plan_window_rows_passed(PlannerInfo *below, const ColumnsParts *parts, double table_rows, double rows);
 
+/* Has what windows give stand in a finished plan without them: from 18 on EXPLAIN finds windows only in their nodes. */
+extern void plan_name_window_rows(CustomScan *scan);
+
 /* Returns a copy of PostgreSQL's cheapest path of a relation that gives such rows, with a target, or NULL. */
 extern Path *plan_window_rows_child(const RelOptInfo *rel, PathTarget *target);
 

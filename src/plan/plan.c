@@ -18,6 +18,7 @@
 #include "src/append/plan_append.h"
 #include "src/base/compat.h"
 #include "src/base/guc.h"
+#include "src/columns/plan_columns_windows.h"
 #include "src/core/node.h"
 #include "src/core/plan_junk.h"
 #include "src/nodes/plan_nodes.h"
@@ -218,6 +219,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 		case T_CustomScan:
 			walk_list(stmt, ((CustomScan *) plan)->custom_plans, below);
 			show_totals((CustomScan *) plan);
+			plan_name_window_rows((CustomScan *) plan);
 			break;
 		case T_Sort:
 			return take_sort(stmt, (Sort *) plan, bound);
