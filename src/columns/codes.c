@@ -111,12 +111,14 @@ codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, Size most_by
 	MemoryContextCallback *end;
 
 	memset(codes, 0, sizeof(*codes));
-	codes->file = file->mapped;
-	codes->limit = gsd_dictionary_count(codes->file);
 	codes->most = (uint32) Min(UINT64CONST(1) << 8 * gs_type_width(type), (uint64) GSD_NO_CODE);
 	codes->bytes = sizeof(gsd_strings);
 	codes->most_bytes = most_bytes;
 	codes->context = AllocSetContextCreate(CurrentMemoryContext, "gpusort new strings", ALLOCSET_SMALL_SIZES);
+	if (file == NULL)
+		return;
+	codes->file = file->mapped;
+	codes->limit = gsd_dictionary_count(codes->file);
 	end = MemoryContextAllocZero(codes->context, sizeof(*end));
 	end->func = release;
 	end->arg = file;
@@ -164,7 +166,7 @@ grow(StringCodes *codes)
 uint32
 codes_find(const StringCodes *codes, const char *p, uint32 bytes)
 {
-	uint32		code = gsd_dictionary_find(codes->file, p, bytes);
+	uint32		code = codes->file != NULL ? gsd_dictionary_find(codes->file, p, bytes) : GSD_NO_CODE;
 
 	/* what came after the beginning may have a temporary code */
 	if (code < codes->limit)

@@ -74,7 +74,10 @@ typedef struct StringCodes
 /* most_bytes of codes whose new strings are not sent. */
 #define CODES_UNSENT SIZE_MAX
 
-/* Begins with the entries that a dictionary has now, which stays mapped as long as the current context is there. */
+/*
+ * Begins with the entries that a dictionary has now, which stays mapped as long as the current context is there, or,
+ * where there is no file, without any.
+ */
 extern void codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, Size most_bytes);
 
 /* Returns a string's code, or GSD_NO_CODE: there is no room for another. */

@@ -16,6 +16,7 @@
 #include "columns_answer.h"
 #include "columns_leaves.h"
 #include "lap.h"
+#include "string_functions.h"
 
 #define ATTEMPTS	   3	/* at questions, while the service drops the versions that they name */
 #define GROUPS_AT_ONCE 256	/* are taken over */
@@ -228,12 +229,17 @@ add_figures(const Asking *asking)
 	}
 }
 
-/* Has a question be about the ranks of strings that are ranked. */
+/* Has a question be about ranks of strings that are ranked, and about results of functions of strings. */
 static void
 put_ranks(const ColumnsQuery *query, StoreQuestion *about)
 {
 	for (int i = 0; i < query->ncolumns; i++)
-		if (query->codes[i] != NULL && query->codes[i]->ranks != NULL)
+		if (query->mapped[i] != NULL)
+		{
+			about->ranks[i] = query->mapped[i]->numbers;
+			about->nranks[i] = query->mapped[i]->count;
+		}
+		else if (query->codes[i] != NULL && query->codes[i]->ranks != NULL)
 		{
 			about->ranks[i] = query->codes[i]->ranks->ranks;
 			about->nranks[i] = query->codes[i]->ranks->count;
@@ -332,6 +338,8 @@ begin_strings(const Asking *asking)
 	}
 	if (why == NULL)
 		why = leaves_rank_codes(&asking->leaves, asking->link, question->query);
+	if (why == NULL)
+		why = string_functions_call(question->query, &question->values);
 	return why != NULL ? why : columns_steps(question->query, &question->values, &question->steps);
 }
 

@@ -16,6 +16,7 @@
 
 #include "columns_computed.h"
 #include "columns_terms.h"
+#include "string_functions.h"
 
 /* Dates and timestamps that are finite: days and microseconds since 2000. */
 #define LEAST_DATE		(DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE)
@@ -252,6 +253,19 @@ encode_with_unit(Coding *coding, const FuncExpr *call)
 		encode_extract(coding, unit, lsecond(call->args));
 }
 
+/* Encodes a function of strings, as the column of its results. */
+static void
+encode_string_function(Coding *coding, const FuncExpr *call)
+{
+	int			index = 0;
+
+	coding->why = "a key is not a column";
+	if (string_function_is((const Expr *) call))
+		coding->why = string_function_add(coding->query, call, &index);
+	if (coding->why == NULL)
+		append_64(coding, GS_CODE_COLUMN, index);
+}
+
 /* Encodes a call of a function. */
 static void
 encode_call(Coding *coding, const FuncExpr *call)
@@ -279,7 +293,7 @@ encode_call(Coding *coding, const FuncExpr *call)
 			append_constant(coding, GS_CODE_MULTIPLY, USECS_PER_DAY);
 			break;
 		default:
-			coding->why = "a key is not a column";
+			encode_string_function(coding, call);
 	}
 }
 
@@ -392,6 +406,8 @@ computed_add(ColumnsQuery *query, Expr *expr, int *index)
 	encode(&coding, expr);
 	if (coding.why == NULL)
 		coding.why = describe(expr, &query->columns[*index]);
+	/* whatever the type is */
+	query->columns[*index].gs = GS_I64;
 	query->ncomputed += coding.why == NULL;
 	return coding.why;
 }

@@ -123,6 +123,16 @@ held_leaf(const Leaves *leaves)
 	return held;
 }
 
+/* Returns the codes of a column before that is the same one of the table, or NULL. */
+static StringCodes *
+codes_before(const ColumnsQuery *query, int column)
+{
+	for (int i = 0; i < column; i++)
+		if (query->columns[i].number == query->columns[column].number)
+			return query->codes[i];
+	return NULL;
+}
+
 const char *
 leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 {
@@ -139,6 +149,9 @@ leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 		file = held_dictionary(link, held->held, (int) held->indexes[i], &why);
 		if (file == NULL)
 			break;
+		query->codes[i] = codes_before(query, i);
+		if (query->codes[i] != NULL)
+			continue;
 		query->codes[i] = palloc(sizeof(StringCodes));
 		codes_begin(query->codes[i], file, (gs_type) query->columns[i].gs, CODES_UNSENT);
 	}
@@ -163,10 +176,12 @@ leaves_rank_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 
 	for (int i = 0; i < query->ncolumns && why == NULL; i++)
 	{
-		if (!OidIsValid(query->ranked[i]))
+		if (!OidIsValid(query->ranked[i]) && query->mapped[i] == NULL)
 			continue;
 		if (is_on_device(link, held))
-			return "it needs the order of strings, which lie on a device";
+			return "it needs the order of strings, or functions of them, and they lie on a device";
+		if (query->mapped[i] != NULL)
+			continue;
 		why = ranks_make(query->codes[i], &query->columns[i], query->ranked[i],
 						 &held->held->dictionaries->orders[held->indexes[i]]);
 	}

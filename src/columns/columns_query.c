@@ -6,12 +6,9 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
-#include "catalog/dependency.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
-#include "commands/extension.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -28,6 +25,7 @@
 #include "columns_query.h"
 #include "columns_terms.h"
 #include "columns_windows.h"
+#include "string_functions.h"
 
 /* Functions of + - * and the type of their values. */
 static const struct
@@ -152,9 +150,9 @@ add_expression(ColumnsQuery *query, QueryRequest *request, Expr *expr)
 	int			index;
 
 	check_stack_depth();
-	if (terms_is_column(inner) || IsA(inner, Aggref))
+	if (terms_is_column(inner) || IsA(inner, Aggref) || string_function_is(inner))
 	{
-		why = terms_column(query, inner, &index);
+		why = IsA(inner, FuncExpr) ? computed_add(query, inner, &index) : terms_column(query, inner, &index);
 		if (why == NULL)
 			append_item(request, GS_CODE_COLUMN, index, terms_column_type(query, index));
 		return why;

@@ -7,13 +7,6 @@
 #include "columns_query.h"
 #include "steps_writer.h"
 
-/* The values of a query's expressions without columns. */
-typedef struct QueryValues
-{
-	Datum	   *values;
-	bool	   *nulls;
-} QueryValues;
-
 /* A test with its constants. */
 typedef struct FilterTerm
 {

@@ -41,17 +41,30 @@ strings_words(const StringCodes *codes)
 	return ((Size) codes->limit + codes->count + 63) / 64;
 }
 
+/* Strings that are tested. */
+typedef struct Testing
+{
+	const StringCodes *codes;
+	const ColumnDescription *column;
+	const QueryTerm *term;
+	Datum		value;
+	uint64	   *bits;
+} Testing;
+
 /* Tests strings in a context of their own. */
 static void
-test_strings(const StringCodes *codes, const ColumnDescription *column, const QueryTerm *term, Datum value,
-			 uint64 *bits)
+test_strings(void *arg)
 {
+	const Testing *testing = arg;
+	const StringCodes *codes = testing->codes;
+	const ColumnDescription *column = testing->column;
+	uint64	   *bits = testing->bits;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort strings", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = CurrentMemoryContext;
 	Oid			base = getBaseType(column->type);
 	FmgrInfo	function;
 
-	fmgr_info(term->function, &function);
+	fmgr_info(testing->term->function, &function);
 	MemoryContextSwitchTo(context);
 	for (uint32 code = 0; code < codes->limit + codes->count; code++)
 	{
@@ -66,8 +79,9 @@ test_strings(const StringCodes *codes, const ColumnDescription *column, const Qu
 		if ((bits[code / 64] >> (code % 64) & 1) == 0)
 			continue;
 		string = codes_string(codes, code, &bytes);
-		if (!DatumGetBool(FunctionCall2Coll(&function, term->collation,
-											datum_of_string(base, column->typmod, string, bytes), value)))
+		if (!DatumGetBool(FunctionCall2Coll(&function, testing->term->collation,
+											datum_of_string(base, column->typmod, string, bytes),
+											testing->value)))
 			bits[code / 64] &= ~(UINT64CONST(1) << (code % 64));
 	}
 	MemoryContextSwitchTo(old);
@@ -83,15 +97,14 @@ is_argument_error(int sqlerrcode)
 }
 
 const char *
-strings_test(const StringCodes *codes, const ColumnDescription *column, const QueryTerm *term, Datum value,
-			 uint64 *bits)
+strings_call(void (*work) (void *arg), void *arg)
 {
 	MemoryContext old = CurrentMemoryContext;
 	const char *volatile why = NULL;
 
 	PG_TRY();
 	{
-		test_strings(codes, column, term, value, bits);
+		work(arg);
 	}
 	PG_CATCH();
 	{
@@ -99,8 +112,17 @@ strings_test(const StringCodes *codes, const ColumnDescription *column, const Qu
 		if (!is_argument_error(geterrcode()))
 			PG_RE_THROW();
 		FlushErrorState();
-		why = "a condition on strings raises an error";
+		why = "a function of strings raises an error";
 	}
 	PG_END_TRY();
 	return why;
+}
+
+const char *
+strings_test(const StringCodes *codes, const ColumnDescription *column, const QueryTerm *term, Datum value,
+			 uint64 *bits)
+{
+	Testing		testing = {codes, column, term, value, bits};
+
+	return strings_call(test_strings, &testing);
 }

@@ -23,4 +23,10 @@ extern Size strings_words(const StringCodes *codes);
 extern const char *strings_test(const StringCodes *codes, const ColumnDescription *column, const QueryTerm *term,
 								Datum value, uint64 *bits);
 
+/*
+ * Does work that calls functions of strings.  Returns NULL, or why PostgreSQL has to do it: one has raised an error,
+ * maybe for a string that no row has.
+ */
+extern const char *strings_call(void (*work) (void *arg), void *arg);
+
 #endif

@@ -130,25 +130,33 @@ given_column(const ColumnsQuery *query, const Expr *expr, int *index)
 }
 
 const char *
-terms_column(ColumnsQuery *query, const Expr *expr, int *index)
+terms_new_column(ColumnsQuery *query, const Var *var, int *index)
 {
 	ColumnDescription *column = &query->columns[query->ncolumns];
-	const Var  *var = (const Var *) expr;
 	const char *why;
 
-	if (!IsA(expr, Var))
-		return given_column(query, expr, index);
+	*index = query->ncolumns;
 	if (var->varattno <= 0 || var->varlevelsup > 0)
 		return "it needs a system column or a whole row";
-	for (*index = 0; *index < query->ncolumns; (*index)++)
-		if (query->columns[*index].number == var->varattno)
-			return NULL;
 	if (query->ncolumns == (int) GS_STEPS_MAX_COLUMNS)
 		return "it needs too many columns";
 	why = column_describe_type(var->vartype, var->vartypmod, column);
 	column->number = var->varattno;
 	query->ncolumns += why == NULL;
 	return why;
+}
+
+const char *
+terms_column(ColumnsQuery *query, const Expr *expr, int *index)
+{
+	const Var  *var = (const Var *) expr;
+
+	if (!IsA(expr, Var))
+		return given_column(query, expr, index);
+	for (*index = 0; *index < query->ncolumns; (*index)++)
+		if (query->columns[*index].number == var->varattno && query->mapped[*index] == NULL)
+			return NULL;
+	return terms_new_column(query, var, index);
 }
 
 Oid

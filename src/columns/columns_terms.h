@@ -31,6 +31,9 @@ extern bool terms_is_column(const Expr *expr);
 /* Finds such a column, a new one of the table if necessary.  Returns NULL, or why it cannot be one. */
 extern const char *terms_column(ColumnsQuery *query, const Expr *expr, int *index);
 
+/* Adds a column of the table, which may be there already.  Returns NULL, or why it cannot be one. */
+extern const char *terms_new_column(ColumnsQuery *query, const Var *var, int *index);
+
 /* Returns true if values of a column's type have the order of what is held of them. */
 extern bool terms_is_ordered(const ColumnsQuery *query, int column);
 

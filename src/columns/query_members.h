@@ -114,6 +114,19 @@ typedef struct QueryComputed
 	QueryInstruction code[GS_STEPS_MAX_CODE];
 } QueryComputed;
 
+#define QUERY_MAX_ARGUMENTS 4
+
+/* A function of a column's strings, by whose results the service is to know them. */
+typedef struct QueryMapping
+{
+	const FuncExpr *call;
+	int			values[QUERY_MAX_ARGUMENTS];	/* by argument, but for the first, which is the string */
+	/* Of a question that is open: */
+	uint32		count;
+	uint32	   *numbers;		/* by code */
+	StringCodes *results;		/* whose codes they are; NULL: they are the results */
+} QueryMapping;
+
 #define QUERY_MAX_WINDOWS 8
 
 /* A window: its partition's columns, in no order, then the order of its rows. */
@@ -133,6 +146,12 @@ typedef struct QueryFunction
 	gs_constant constant;
 } QueryFunction;
 
+/* The values of a query's expressions without columns. */
+typedef struct QueryValues
+{
+	Datum	   *values;
+	bool	   *nulls;
+} QueryValues;
 
 typedef struct ColumnsQuery
 {
@@ -140,7 +159,8 @@ typedef struct ColumnsQuery
 	ColumnDescription columns[2 * GS_STEPS_MAX_COLUMNS];	/* by type alone, and their numbers; then those given */
 	StringCodes *codes[2 * GS_STEPS_MAX_COLUMNS];	/* of a question that is open, by column; NULL: not of strings */
 	Oid			ranked[GS_STEPS_MAX_COLUMNS];	/* the collation that strings are ranked by; InvalidOid: they are not */
-	bool		needs_strings;	/* all of them: functions test them, or they are ranked */
+	QueryMapping *mapped[GS_STEPS_MAX_COLUMNS]; /* results of a function of the column's strings; NULL: its own */
+	bool		needs_strings;	/* all of them: functions take them, or they are ranked */
 	int			ncomputed;
 	QueryComputed *computed;	/* room for QUERY_MAX_COMPUTED; NULL: there are none */
 	List	   *values;			/* expressions without columns, evaluated for each scan */

@@ -88,9 +88,14 @@ row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *column
 	find_offsets(reader);
 	for (int i = 0; i < ncolumns; i++)
 	{
+		int			before;
+
 		reader->columns[i].description = columns[i];
 		reader->columns[i].base = getBaseType(columns[i].type);
 		reader->columns[i].width = gs_type_width((gs_type) columns[i].gs);
+		before = reader->attributes[columns[i].number - 1].column;
+		if (before >= 0 && columns[i].form == COLUMN_CODES)
+			reader->columns[i].again = &reader->columns[before];
 		reader->attributes[columns[i].number - 1].column = (int16) i;
 		set_missing(&reader->columns[i], rel);
 	}
@@ -101,10 +106,13 @@ row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *column
 static void
 set_null(RowColumn *column, uint32 row)
 {
-	if (!column->has_nulls)
-		memset(column->nulls, 0, column->null_words * sizeof(uint64));
-	column->has_nulls = true;
-	column->nulls[row / 64] |= UINT64CONST(1) << (row % 64);
+	for (; column != NULL; column = column->again)
+	{
+		if (!column->has_nulls)
+			memset(column->nulls, 0, column->null_words * sizeof(uint64));
+		column->has_nulls = true;
+		column->nulls[row / 64] |= UINT64CONST(1) << (row % 64);
+	}
 }
 
 /* Writes the code of the string at p.  Returns false if it cannot be held. */
@@ -120,12 +128,15 @@ put_string(RowReader *reader, RowColumn *column, const char *p, uint32 row)
 		code = codes_of(column->codes, string, bytes);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(reader->detoasted);
-	if (column->width == 1)
-		((uint8 *) column->values)[row] = (uint8) code;
-	else if (column->width == 2)
-		((uint16 *) column->values)[row] = (uint16) code;
-	else
-		((uint32 *) column->values)[row] = code;
+	for (; column != NULL; column = column->again)
+	{
+		if (column->width == 1)
+			((uint8 *) column->values)[row] = (uint8) code;
+		else if (column->width == 2)
+			((uint16 *) column->values)[row] = (uint16) code;
+		else
+			((uint32 *) column->values)[row] = code;
+	}
 	return code != GSD_NO_CODE;
 }
 

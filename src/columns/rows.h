@@ -40,6 +40,7 @@ typedef struct RowColumn
 	Oid			base;			/* type */
 	Datum		missing_string;
 	StringCodes *codes;			/* set by whoever reads rows */
+	struct RowColumn *again;	/* of these codes, of the same attribute; NULL: there is none */
 } RowColumn;
 
 /* A string out of line, which is fetched when its page is no longer locked. */
@@ -67,7 +68,10 @@ typedef struct RowReader
 	RowLater   *later;
 } RowReader;
 
-/* Prepares for a relation's tuples.  Of columns that are given twice, the last is read.  Allocates in this context. */
+/*
+ * Prepares for a relation's tuples.  Of columns that are given twice, the last is read, whose codes of strings go to
+ * all of them.  Allocates in this context.
+ */
 extern void row_reader_init(RowReader *reader, Relation rel, const ColumnDescription *columns, int ncolumns);
 
 /* Has values written to a chunk that lies in a buffer, without NULLs so far; header is its header, wherever that is. */

@@ -194,6 +194,7 @@ sub aggregate
 		if @numbers && chance(0.3);
 	if ($function =~ /sum|avg/)
 	{
+		return "$function(" . of_string($name, 0) . ')' if $base =~ /^(text|varchar|char)$/ && chance(0.7);
 		return "$function($name)" if $base =~ /^(int|numeric)/;
 		return ("$function($name)", "$function(abs($name))") if $base eq 'float8' && !$exact;
 		$function = 'max';
@@ -218,12 +219,23 @@ sub ordered_aggregate
 	return one_of(@some);
 }
 
+# A function of a column of strings that columns call for each string once: of integers, or of any type.
+sub of_string
+{
+	my ($name, $any) = @_;
+
+	return one_of("length($name)", "octet_length($name)", "strpos($name, '" . one_of(qw(a b)) . "')")
+		if !$any || chance(0.4);
+	return one_of("substr($name, " . one_of(1, 2, '0, 2') . ')', "regexp_replace($name, '[ab]', 'c')");
+}
+
 # A key of groups: a column, or an expression of one that columns compute.
 sub some_key
 {
 	my ($name, $type) = @_;
 	my @units = $type eq 'date' ? qw(year month day doy dow epoch) : qw(year month day doy dow epoch hour minute);
 
+	return of_string($name, $type !~ /^char/) if $type =~ /^(text|varchar|char)/ && chance(0.4);
 	return $name if chance(0.6) || $type !~ /^(int\d|date|timestamp)$/;
 	return one_of("$name - 1", "$name * 3", "$name\::int8 * 2 + 5", "$name\::int2") if $type =~ /^int/;
 	return 'extract(' . one_of(@units) . " FROM $name)" if $type eq 'date' || chance(0.4);

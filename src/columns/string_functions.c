@@ -1,0 +1,234 @@
+/*
+ * string_functions.c: functions of strings in expressions.
+ *
+ * A column of results is the column of strings once more, whose codes the service replaces by numbers, as it does by
+ * ranks.  Numbers are results that are integers, or codes of results that are strings: a dictionary of the question's
+ * own.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type_d.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "src/base/compat.h"
+#include "src/base/guc.h"
+#include "columns_strings.h"
+#include "columns_terms.h"
+#include "string_functions.h"
+
+/* Strings between two looks at interrupts, whose datums are freed together. */
+#define STRINGS_AT_ONCE 256
+
+/* Functions whose first argument is the string. */
+static const Oid functions[] = {
+	F_LENGTH_TEXT, F_CHAR_LENGTH_TEXT, F_CHARACTER_LENGTH_TEXT, F_OCTET_LENGTH_TEXT, F_LENGTH_BPCHAR,
+	F_CHAR_LENGTH_BPCHAR, F_CHARACTER_LENGTH_BPCHAR, F_OCTET_LENGTH_BPCHAR, F_STRPOS, F_POSITION_TEXT_TEXT,
+	F_SUBSTR_TEXT_INT4, F_SUBSTR_TEXT_INT4_INT4, F_SUBSTRING_TEXT_INT4, F_SUBSTRING_TEXT_INT4_INT4,
+	F_REGEXP_REPLACE_TEXT_TEXT_TEXT, F_REGEXP_REPLACE_TEXT_TEXT_TEXT_TEXT
+};
+
+/* Returns true for one of these functions. */
+static bool
+is_function(Oid function)
+{
+	for (int i = 0; i < (int) lengthof(functions); i++)
+		if (functions[i] == function)
+			return true;
+	return false;
+}
+
+bool
+string_function_is(const Expr *expr)
+{
+	const FuncExpr *call = (const FuncExpr *) expr;
+	const Expr *string;
+
+	if (!IsA(expr, FuncExpr) || !is_function(call->funcid) || list_length(call->args) > QUERY_MAX_ARGUMENTS)
+		return false;
+	string = terms_without_casts(linitial(call->args));
+	if (!IsA(string, Var) || !terms_is_string(getBaseType(exprType((const Node *) string))))
+		return false;
+	for (int i = 1; i < list_length(call->args); i++)
+		if (!terms_is_value(list_nth(call->args, i)))
+			return false;
+	return true;
+}
+
+const char *
+string_function_add(ColumnsQuery *query, const FuncExpr *call, int *index)
+{
+	const Var  *var = (const Var *) terms_without_casts(linitial(call->args));
+	const char *why;
+
+	for (*index = 0; *index < query->ncolumns; (*index)++)
+		if (query->mapped[*index] != NULL && equal(query->mapped[*index]->call, call))
+			return NULL;
+	why = terms_new_column(query, var, index);
+	if (why != NULL)
+		return why;
+	query->mapped[*index] = palloc0_object(QueryMapping);
+	query->mapped[*index]->call = call;
+	for (int i = 1; i < list_length(call->args); i++)
+		query->mapped[*index]->values[i] = terms_value(query, list_nth(call->args, i));
+	query->needs_strings = true;
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- calls */
+
+/* Calls of a function. */
+typedef struct Calling
+{
+	StringCodes *codes;
+	const ColumnDescription *column;
+	QueryMapping *mapping;
+	FmgrInfo	function;
+	MemoryContext datums;		/* of some strings */
+	FunctionCallInfo arguments;
+	uint32		most;			/* the greatest number that the column's width holds */
+	const char *why;
+} Calling;
+
+/* Returns the number by which the service is to know a result. */
+static uint32
+number_of(Calling *calling, Datum result)
+{
+	StringCodes *results = calling->mapping->results;
+	const char *string;
+	uint32		bytes;
+	uint32		code;
+
+	if (results == NULL)
+	{
+		int32		number = DatumGetInt32(result);
+
+		if (number < 0 || (uint32) number > calling->most)
+			calling->why = "a function's result is greater than codes of its strings can be";
+		return (uint32) number;
+	}
+	(void) string_of_datum(TEXTOID, -1, DatumGetPointer(result), &string, &bytes);
+	code = codes_of(results, string, bytes);
+	if (code == GSD_NO_CODE)
+		calling->why = "results of a function of strings are more than gpusort.work_mem has room for";
+	return code;
+}
+
+/* Calls the function for a string. */
+static uint32
+call_for(Calling *calling, uint32 code)
+{
+	uint32		bytes;
+	const char *string = codes_string(calling->codes, code, &bytes);
+	Datum		result;
+
+	calling->arguments->args[0].value = datum_of_string(getBaseType(calling->column->type), calling->column->typmod,
+														string, bytes);
+	calling->arguments->isnull = false;
+	result = FunctionCallInvoke(calling->arguments);
+	if (calling->arguments->isnull)
+	{
+		calling->why = "a function of strings returns NULL";
+		return 0;
+	}
+	return number_of(calling, result);
+}
+
+/* Calls the function for all strings, as the work of strings_call. */
+static void
+call_for_all(void *arg)
+{
+	Calling    *calling = arg;
+	QueryMapping *mapping = calling->mapping;
+	MemoryContext old = MemoryContextSwitchTo(calling->datums);
+
+	for (uint32 code = 0; code < mapping->count && calling->why == NULL; code++)
+	{
+		if (code % STRINGS_AT_ONCE == 0)
+		{
+			CHECK_FOR_INTERRUPTS();
+			MemoryContextReset(calling->datums);
+		}
+		mapping->numbers[code] = call_for(calling, code);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Sets the arguments behind the string.  Returns NULL, or why the results are not known. */
+static const char *
+set_arguments(Calling *calling, const QueryValues *values)
+{
+	const FuncExpr *call = calling->mapping->call;
+
+	fmgr_info(call->funcid, &calling->function);
+	fmgr_info_set_expr((Node *) call, &calling->function);
+	calling->arguments = palloc0(SizeForFunctionCallInfo(QUERY_MAX_ARGUMENTS));
+	InitFunctionCallInfoData(*calling->arguments, &calling->function, (short) list_length(call->args),
+							 call->inputcollid, NULL, NULL);
+	for (int i = 1; i < list_length(call->args); i++)
+	{
+		int			value = calling->mapping->values[i];
+
+		if (values->nulls[value])
+			return "an argument of a function of strings is NULL";
+		calling->arguments->args[i].value = values->values[value];
+	}
+	return NULL;
+}
+
+/* Calls the function of a column. */
+static const char *
+call_function(const ColumnsQuery *query, int column, const QueryValues *values)
+{
+	QueryMapping *mapping = query->mapped[column];
+	gs_type		type = (gs_type) query->columns[column].gs;
+	Calling		calling = {.codes = query->codes[column], .column = &query->columns[column], .mapping = mapping};
+	const char *why;
+
+	calling.most = (uint32) ((UINT64CONST(1) << 8 * gs_type_width(type)) - 1);
+	mapping->count = calling.codes->limit + calling.codes->count;
+	mapping->results = NULL;
+	if ((Size) mapping->count * sizeof(uint32) > gpusort_memory_limit())
+		return "results of a function of strings are more than gpusort.work_mem has room for";
+	mapping->numbers = palloc_extended(((Size) mapping->count + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
+	if (mapping->call->funcresulttype == TEXTOID)
+	{
+		mapping->results = palloc_object(StringCodes);
+		codes_begin(mapping->results, NULL, type, gpusort_memory_limit());
+	}
+	why = set_arguments(&calling, values);
+	if (why != NULL)
+		return why;
+	calling.datums = AllocSetContextCreate(CurrentMemoryContext, "gpusort strings", ALLOCSET_SMALL_SIZES);
+	why = strings_call(call_for_all, &calling);
+	MemoryContextDelete(calling.datums);
+	return why != NULL ? why : calling.why;
+}
+
+/* Has computed columns that are a column of results know the strings of its codes. */
+static void
+set_codes(ColumnsQuery *query, int column)
+{
+	for (int i = 0; i < query->ncomputed; i++)
+		if (query->computed[i].code[0].code == GS_CODE_COLUMN && query->computed[i].code[0].operand == column)
+			query->codes[QUERY_GIVEN + i] = query->mapped[column]->results;
+}
+
+const char *
+string_functions_call(ColumnsQuery *query, const QueryValues *values)
+{
+	const char *why = NULL;
+
+	for (int i = 0; i < query->ncolumns && why == NULL; i++)
+	{
+		if (query->mapped[i] == NULL)
+			continue;
+		why = call_function(query, i, values);
+		set_codes(query, i);
+	}
+	return why;
+}

@@ -1,0 +1,101 @@
+-- Functions of strings in resident columns, in keys and aggregates, called once for each string of a dictionary, compared with
+-- PostgreSQL's rows: integers and strings as results, strings that are NULL, of several types and collations, of changed pages and of
+-- rows of the same transaction, errors, and results that codes of few strings are too narrow for.
+\ir setup.psql
+CREATE EXTENSION IF NOT EXISTS gpusort;
+SELECT no_plan();
+CREATE SCHEMA columns_functions;
+SET search_path = columns_functions, public;
+
+CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE DOMAIN note AS text;
+CREATE TABLE t (id int, k int, s text, v varchar(30), c char(6), d note, l text COLLATE loose, n name, few text);
+CREATE FUNCTION word(i int) RETURNS text IMMUTABLE LANGUAGE sql AS $$
+	SELECT (ARRAY['', ' ', 'a', 'A', 'ä', 'Ä', 'http://www.ae.de/x', 'https://b.de/', 'b', E'tab\t', '%', 'a_b', 'http://b.de/q?x', 'az', '日本語', 'ﬁ', 'Straße', 'STRASSE', NULL, 'zz'])[1 + i % 20]
+$$;
+INSERT INTO t SELECT i, i % 37, word(i) || repeat('y', i % 7), left(word(i / 3) || i % 17, 30), left(word(i / 7), 6), word(i / 2) || i % 5, word(i) || i % 3, coalesce(word(i), 'n'), repeat('w', i % 12) FROM generate_series(1, 12000) AS i;
+VACUUM ANALYZE t;
+SELECT gpusort_columns_add('t');
+\ir columns_queries.psql
+
+CREATE TABLE questions (q text);
+-- integers: as keys, summed, beside their own strings and ranks of them
+INSERT INTO questions SELECT format(q, c) FROM unnest('{s,v,c,d,few}'::text[]) AS c, unnest(ARRAY['SELECT avg(length(%s)), sum(length(%1$s)), min(length(%1$s)), max(char_length(%1$s)), count(length(%1$s)), count(*) FROM t',
+	'SELECT k, avg(length(%s)) AS l, count(*) AS c, min(%1$s) FROM t WHERE %1$s <> '''' GROUP BY k HAVING count(*) > 10', 'SELECT length(%s), count(*) FROM t GROUP BY length(%1$s)',
+	'SELECT %s, octet_length(%1$s), count(*), sum(length(%1$s)) FROM t GROUP BY 1, 2', 'SELECT %s, sum(length(%1$s) + 1), max(length(%1$s) * 3 - k) FROM t WHERE %1$s LIKE ''%%a%%'' GROUP BY %1$s',
+	'SELECT length(%s) + k, count(*) FROM t GROUP BY 1', 'SELECT k, sum(length(%s)) FILTER (WHERE %1$s > ''b'') FROM t GROUP BY k', 'SELECT DISTINCT length(%s) FROM t', 'SELECT length(%s), count(*) AS c FROM t GROUP BY 1 ORDER BY c DESC, 1 LIMIT 5',
+	'SELECT length(%s), min(%1$s), max(%1$s), count(DISTINCT %1$s) FROM t GROUP BY 1', 'SELECT sum(length(%s)) FROM t WHERE id < 0', 'SELECT length(%s), sum(length(s) + length(few)) FROM t GROUP BY 1']) AS q;
+-- strings
+INSERT INTO questions SELECT format(q, c) FROM unnest('{s,v,d,few}'::text[]) AS c, unnest(ARRAY['SELECT regexp_replace(%s, ''^https?://(?:www\.)?([^/]+)/.*$'', ''\1'') AS k, avg(length(%1$s)), count(*) AS c, min(%1$s) FROM t WHERE %1$s <> '''' GROUP BY 1 HAVING count(*) > 3',
+	'SELECT substr(%s, 2), count(*) FROM t GROUP BY 1', 'SELECT substring(%s FROM 1 FOR 2), k, count(*) FROM t GROUP BY 1, 2', 'SELECT substring(%s FROM 3), max(id) FROM t GROUP BY 1', 'SELECT DISTINCT regexp_replace(%s, ''y'', ''日本'', ''g'') FROM t',
+	'SELECT regexp_replace(%s, ''[a-z]+'', ''''), substr(%1$s, 1, 1), position(''a'' IN %1$s), strpos(%1$s, ''y''), count(*) FROM t GROUP BY 1, 2, 3, 4', 'SELECT substr(%s, 1, k2), count(*) FROM t, (SELECT 1 AS k2) q GROUP BY 1',
+	'SELECT substr(%s, 1, 1), count(*) AS c FROM t GROUP BY 1 ORDER BY c DESC, max(id) LIMIT 1']) AS q;
+INSERT INTO questions VALUES ('SELECT substr(s, 2), substr(v, 2), substr(few, 1, 3), count(*) FROM t GROUP BY 1, 2, 3'), ('SELECT length(l), count(*) FROM t GROUP BY 1'), ('SELECT sum(strpos(s, few2)) FROM t, (SELECT ''a''::text AS few2) q'),
+	('SELECT length(s) - length(few), count(*) FROM t GROUP BY 1');
+SELECT answered(q) FROM questions;
+-- what is left to PostgreSQL: an order of results, other functions, those of two columns, strings that are equal with other bytes
+SELECT left_alone(q) FROM unnest(ARRAY['SELECT length(n), count(*) FROM t GROUP BY 1', 'SELECT lower(s), count(*) FROM t GROUP BY 1', 'SELECT strpos(s, few), count(*) FROM t GROUP BY 1', 'SELECT length(substr(s, 2)), count(*) FROM t GROUP BY 1',
+	'SELECT substr(l, 1, 2), count(*) FROM t GROUP BY 1', 'SELECT min(substr(s, 1)) FROM t', 'SELECT count(DISTINCT length(s)) FROM t', 'SELECT substring(s FROM ''a''), count(*) FROM t GROUP BY 1']) AS q;
+CREATE FUNCTION same(query text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT is(rows_of(query, 'on'), rows_of(query, 'off'), query)
+$$;
+SELECT same(q) FROM unnest(ARRAY['SELECT substr(s, 1, 1), count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 3', 'SELECT substr(s, 1, 1), count(*) FROM t GROUP BY 1 HAVING substr(s, 1, 1) > ''a''', 'SELECT length(s), max(n) FROM (SELECT s, row_number() OVER (ORDER BY k) AS n FROM t) q GROUP BY 1',
+	'SELECT count(DISTINCT length(s)), percentile_disc(0.5) WITHIN GROUP (ORDER BY length(s)) FROM t', 'SELECT count(*) FROM t WHERE length(s) > 5', 'SELECT substr(s, NULL), count(*) FROM t GROUP BY 1', 'SELECT sum(strpos(s, NULL)) FROM t',
+	'SELECT gpu_sort_agg(length(s)) FROM t', 'SELECT length(s), gpu_sort_agg(k) FROM t GROUP BY 1']) AS q;
+
+-- errors: PostgreSQL's own, for rows that pass alone
+SELECT throws_ok('SELECT substr(s, 1, -1), count(*) FROM t GROUP BY 1', '22011', NULL, 'an error of a function is raised');
+SELECT throws_ok('SELECT regexp_replace(s, ''('', ''''), count(*) FROM t GROUP BY 1', '2201B', NULL, 'and so is a wrong expression''s');
+SELECT throws_ok('SELECT sum(strpos(l, ''a'')) FROM t', '0A000', NULL, 'and that of a collation');
+SELECT same(q) FROM unnest(ARRAY['SELECT substr(s, 1, -1), count(*) FROM t WHERE id < 0 GROUP BY 1', 'SELECT sum(length(s) + 2147483646) FROM t WHERE length(s) < 2', 'SELECT sum(length(s) + 2147483600) FROM t']) AS q;
+
+-- few strings, long ones: codes of eight bits hold no length beyond; and many
+CREATE TABLE long (id int, s text);
+INSERT INTO long SELECT i, repeat('x', i % 5 * 64) FROM generate_series(1, 3000) AS i;
+CREATE TABLE wide (id int, h text);
+INSERT INTO wide SELECT i, 'h' || i / 3 || repeat('z', i / 3 % 4) FROM generate_series(1, 250000) AS i;
+VACUUM ANALYZE long, wide;
+SELECT gpusort_columns_add('long');
+SELECT gpusort_columns_add('wide');
+SELECT settled('SELECT s, count(*) FROM long GROUP BY s');
+SELECT same('SELECT length(s), count(*) FROM long GROUP BY 1');
+SELECT matches(rows_of('SELECT length(s), count(*) FROM long GROUP BY 1', 'force'), 'a function''s result is greater than codes', 'a result is too great for the codes');
+SELECT answered(q) FROM unnest(ARRAY['SELECT substr(s, 1, 100), count(*) FROM long GROUP BY 1', 'SELECT length(h), count(*), max(h) FROM wide GROUP BY 1', 'SELECT substr(h, 2, 3), sum(length(h)), count(*) FROM wide GROUP BY 1', 'SELECT h, sum(length(h)) FROM wide GROUP BY h ORDER BY 2 DESC, h LIMIT 5']) AS q;
+SET gpusort.work_mem = '1MB';
+SELECT matches(rows_of('SELECT regexp_replace(h, ''^'', ''a string that is longer'') AS r, count(*) FROM wide GROUP BY 1', 'force'), 'more than gpusort.work_mem has room for', 'results that memory has no room for');
+SELECT same('SELECT regexp_replace(h, ''^'', ''a string that is longer'') AS r, sum(length(h)) FROM wide GROUP BY 1');
+RESET gpusort.work_mem;
+
+-- unseen strings
+CREATE FUNCTION unseen() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	q text;
+BEGIN
+	INSERT INTO t SELECT i, i % 3, left('a' || i, 3), ' ', 'aa' || i % 3, 'http://' || i || '.org/', 'Z' || i, 'l', nullif(i, 7)::text FROM generate_series(1, 40) AS i;
+	UPDATE t SET s = NULL, few = 'q', v = 'zzz', c = NULL WHERE id % 1000 = 0;
+	FOR q IN SELECT questions.q FROM questions LOOP
+		RETURN NEXT is(rows_of(q, 'force'), rows_of(q, 'off'), 'unseen strings: ' || q);
+	END LOOP;
+END $$;
+BEGIN;
+SELECT unseen();
+ROLLBACK;
+SELECT unseen();
+SELECT answered(q) FROM questions WHERE q ~ '\m(s|few)\M' LIMIT 12;
+
+-- a prepared statement, with values of each execution
+PREPARE part (int, text) AS SELECT substr(s, $1), sum(strpos(s, $2)), count(*) FROM t GROUP BY 1;
+CREATE FUNCTION executed(a int, b text, setting text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line record;
+	lines text[] := '{}';
+BEGIN
+	PERFORM set_config('gpusort.columns', setting, true), set_config('plan_cache_mode', 'force_generic_plan', true);
+	FOR line IN EXECUTE format('EXECUTE part(%s, %L)', a, b) LOOP
+		lines := lines || line::text;
+	END LOOP;
+	RETURN (SELECT string_agg(l, ' ' ORDER BY l COLLATE "C") FROM unnest(lines) AS l);
+END $$;
+SELECT is(executed(a, b, 'on'), executed(a, b, 'off'), format('executed with %s, %L', a, b)) FROM (VALUES (1, 'a'), (3, 'y'), (2, ''), (100, 'zz')) AS q (a, b);
+SELECT finish();
+DROP SCHEMA columns_functions CASCADE;
