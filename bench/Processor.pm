@@ -32,4 +32,18 @@ sub milliseconds
 	return ($fields[11] + $fields[12]) * 1000 / sysconf(_SC_CLK_TCK);
 }
 
+# That of its threads, which are all still there, to the microsecond, in milliseconds.
+sub threads_ms
+{
+	my ($dir) = @_;
+	my $ns = 0;
+
+	foreach my $file (glob "$dir/task/*/schedstat")
+	{
+		open my $in, '<', $file or next;
+		$ns += (split ' ', readline($in) // '0')[0];
+	}
+	return $ns / 1e6;
+}
+
 1;

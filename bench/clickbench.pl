@@ -7,6 +7,8 @@
 #         duckdb     DuckDB in memory, over the rows of the same tables
 # RUNS    timed runs of each side, default 3; the result is their median.  What has taken a minute is not run again.
 # ONLY    a pattern: which queries, by name
+# CLOCK   "processor": times are processor times of the session, or DuckDB, and of the service, for busy machines; no
+#         query has parallel workers then
 # TIMEOUT seconds after which PostgreSQL gives up a query, default 300
 #
 # What is timed is what a client waits for, with all rows: by psql's clock, or by Python's around DuckDB's.  Before that
@@ -23,11 +25,13 @@ use lib $FindBin::Bin;
 use IPC::Open2;
 use JSON::PP;
 use List::Util qw(sum);
+use Processor;
 use Session;
 
 my ($psql, $database, $json_file, @sides) = @ARGV;
 my $runs = $ENV{RUNS} || 3;
 my $wanted = $ENV{ONLY} || '.';
+my $by_processor = ($ENV{CLOCK} // '') eq 'processor';
 my $timeout = $ENV{TIMEOUT} || 300;
 my $here = "$FindBin::Bin/clickbench";
 my %settings = (
@@ -64,8 +68,8 @@ sub start_duckdb
 {
 	my ($out, $in);
 
-	open2($out, $in, 'python3', "$here/duckdb_side.py", cores());
-	%duckdb = (out => $out, in => $in);
+	$duckdb{pid} = open2($out, $in, 'python3', "$here/duckdb_side.py", cores());
+	@duckdb{qw(out in)} = ($out, $in);
 	return decode_json(scalar readline $duckdb{out})->{version};
 }
 
@@ -166,11 +170,25 @@ sub equal
 	return $ours eq $theirs;
 }
 
+# Milliseconds of processor time of a query on a side.
+sub processor_timed
+{
+	my ($side, $query) = @_;
+	my @processes = $side eq 'duckdb' ? "/proc/$duckdb{pid}" :
+	  ('/proc/' . $session{$side}->query('SELECT pg_backend_pid()'), Processor::service($session{$side}));
+	my $before = sum(map { Processor::threads_ms($_) } @processes);
+
+	if ($side eq 'duckdb') { duckdb(sql => $query->{sql}) }
+	else { $session{$side}->query("\\o /dev/null\n$query->{sql};\n\\o\n") }
+	return sum(map { Processor::threads_ms($_) } @processes) - $before;
+}
+
 # Milliseconds of a query on a side.
 sub timed
 {
 	my ($side, $query) = @_;
 
+	return processor_timed($side, $query) if $by_processor;
 	return duckdb(sql => $query->{sql})->{ms} if $side eq 'duckdb';
 	my ($ms) = $session{$side}->query("\\timing on\n$query->{sql};\n\\timing off\n") =~ /^Time: ([\d.]+) ms/m;
 	return $ms;
@@ -248,6 +266,7 @@ sub prepare
 {
 	my $session = $session{off};
 	my $result = { label => $ENV{LABEL}, commit => $ENV{COMMIT}, cores => cores(), runs => $runs, queries => [],
+		clock => $by_processor ? 'processor' : 'wall',
 		time => scalar gmtime, version => $session->query('SHOW server_version'),
 		workers => $session->query('SHOW max_parallel_workers_per_gather') };
 
@@ -256,6 +275,7 @@ sub prepare
 	$result->{bytes} = $session->query("SELECT pg_table_size('hits')");
 	$result->{targets} = targets();
 	$result->{load_ms}{$_} = $session->milliseconds("SELECT gpusort_columns_add('$_')") foreach qw(hits sales lineitem);
+	$result->{load} = (split ' ', slurp('/proc/loadavg'))[0];
 	$result->{held_bytes} = $session->query("SELECT sum(bytes) FROM gpusort_columns WHERE rel = 'hits'::regclass");
 	return $result;
 }
@@ -263,6 +283,7 @@ sub prepare
 foreach my $side ('off', grep { !/^(?:off|duckdb)$/ } @sides)
 {
 	$session{$side} = Session->new($psql, $database);
+	$session{$side}->query('SET max_parallel_workers_per_gather = 0') if $by_processor;
 	$session{$side}->query("SET statement_timeout = '${timeout}s'; $settings{$side};\n\\pset fieldsep '\\t'\n");
 }
 my $result = -e $json_file ? decode_json(do { local $/; open my $in, '<', $json_file or die; <$in> }) : prepare();

@@ -13,6 +13,8 @@
 #   TPCHGEN, TPCH_DATA  as in everyday.sh
 #   SETTINGS   more lines for postgresql.conf
 #
+# CLOCK=processor measures processor time, for busy machines: PostgreSQL without parallel workers.
+#
 # With a GPU columns are measured on it and, in a second server run over the same data, on the CPU.  RUNS, TIMEOUT and
 # ONLY are clickbench.pl's.
 . "$(dirname "$0")/lib.sh"
