@@ -320,24 +320,38 @@ prove(const Asking *asking, const char **why)
 	return true;
 }
 
+/* Returns the first leaf of the open question that is held. */
+static const Leaf *
+held_leaf(const Asking *asking)
+{
+	const Leaf *leaf = asking->first;
+
+	while (leaf->held == NULL)
+		leaf++;
+	return leaf;
+}
+
 /* Begins the codes of strings, and makes the steps, whose constants they are. */
 static const char *
 begin_strings(const Asking *asking)
 {
 	ColumnsQuestion *question = asking->question;
-	const char *why = leaves_begin_codes(&asking->leaves, asking->link, question->query);
+	const Leaf *held = held_leaf(asking);
+	const char *why = leaves_begin_codes(&asking->leaves, held, asking->link, question->query);
 
 	for (int i = 0; i < asking->leaves.count && question->query->needs_strings && why == NULL; i++)
 	{
 		Leaf	   *leaf = &asking->leaves.list[i];
 
+		if (!is_read(asking, leaf))
+			continue;
 		if (leaf->held == NULL)
 			prove_nothing(leaf);
 		why = added_rows_note(question->query, question->snapshot, leaf->rel, leaf->columns, &leaf->proof,
 							  leaf->held ? &leaf->held->map : NULL);
 	}
 	if (why == NULL)
-		why = leaves_rank_codes(&asking->leaves, asking->link, question->query);
+		why = leaves_rank_codes(held, asking->link, question->query);
 	if (why == NULL)
 		why = string_functions_call(question->query, &question->values);
 	return why != NULL ? why : columns_steps(question->query, &question->values, &question->steps);
@@ -395,7 +409,7 @@ answer_over(Asking *asking)
 	if (why == NULL && !strings)
 		why = columns_steps(question->query, &question->values, &question->steps);
 	question->rows = question->groups = 0;
-	if (why == NULL && (strings || !gs_steps_reduces(question->steps.steps)))
+	if (why == NULL && !(strings ? leaves_are_apart(question->query) : gs_steps_reduces(question->steps.steps)))
 		why = answer_leaves(asking, leaves->list, leaves->count);
 	else
 		for (int i = 0; i < leaves->count && why == NULL; i++)

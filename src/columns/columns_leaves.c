@@ -98,7 +98,19 @@ leaves_have_strings(const ColumnsQuery *query)
 	return false;
 }
 
-/* Takes the widths of codes from the only leaf that is held, for all of them. */
+bool
+leaves_are_apart(const ColumnsQuery *query)
+{
+	bool		apart = query->nkeys == 0 && !query->rows && query->nfunctions == 0 && query->ncomputed == 0;
+
+	for (int i = 0; i < query->nrequests; i++)
+		apart = apart && query->requests[i].operation <= (int) GS_COUNT && query->requests[i].terms.count == 0;
+	for (int i = 0; i < query->ncolumns; i++)
+		apart = apart && !OidIsValid(query->ranked[i]);
+	return apart;
+}
+
+/* Takes the widths of codes from a leaf that is held, for all of them. */
 static void
 take_widths(const Leaves *leaves, const Leaf *held, ColumnsQuery *query)
 {
@@ -112,17 +124,6 @@ take_widths(const Leaves *leaves, const Leaf *held, ColumnsQuery *query)
 	}
 }
 
-/* Returns the only leaf that is held. */
-static const Leaf *
-held_leaf(const Leaves *leaves)
-{
-	const Leaf *held = leaves->list;
-
-	while (held->held == NULL)
-		held++;
-	return held;
-}
-
 /* Returns the codes of a column before that is the same one of the table, or NULL. */
 static StringCodes *
 codes_before(const ColumnsQuery *query, int column)
@@ -134,11 +135,11 @@ codes_before(const ColumnsQuery *query, int column)
 }
 
 const char *
-leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
+leaves_begin_codes(const Leaves *leaves, const Leaf *held, ServiceLink *link, ColumnsQuery *query)
 {
-	const Leaf *held = held_leaf(leaves);
 	const char *why = NULL;
 
+	take_widths(leaves, held, query);
 	for (int i = 0; i < query->ncolumns && why == NULL; i++)
 	{
 		DictionaryFile *file;
@@ -169,9 +170,8 @@ is_on_device(ServiceLink *link, const Leaf *leaf)
 }
 
 const char *
-leaves_rank_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
+leaves_rank_codes(const Leaf *held, ServiceLink *link, ColumnsQuery *query)
 {
-	const Leaf *held = held_leaf(leaves);
 	const char *why = NULL;
 
 	for (int i = 0; i < query->ncolumns && why == NULL; i++)
@@ -216,7 +216,6 @@ const char *
 leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 {
 	const char *why = NULL;
-	const Leaf *held = NULL;
 	int			nheld = 0;
 
 	for (int i = 0; i < leaves->count; i++)
@@ -241,11 +240,8 @@ leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 			return why;
 		find_columns(query, leaf);
 		nheld += leaf->held != NULL;
-		held = leaf->held != NULL ? leaf : held;
 	}
-	if (nheld > 1 && leaves_have_strings(query))
+	if (nheld > 1 && leaves_have_strings(query) && !leaves_are_apart(query))
 		return "partitions have strings in different dictionaries";
-	if (nheld == 1)
-		take_widths(leaves, held, query);
 	return nheld > 0 ? NULL : leaves->list[0].why;
 }

@@ -45,12 +45,19 @@ extern const char *leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQu
 extern bool leaves_have_strings(const ColumnsQuery *query);
 
 /*
- * Begins the codes of the query's strings, after the leaves are proved: what is not in the dictionary then is not in
- * any page of theirs.  Returns NULL, or why a dictionary cannot be read.
+ * Returns true if a query can be answered for each leaf by itself, whose answers are combined: plain aggregates of all
+ * rows, of no string.
  */
-extern const char *leaves_begin_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query);
+extern bool leaves_are_apart(const ColumnsQuery *query);
 
-/* Ranks the codes that are to be, all of which are known.  Returns NULL, or why they cannot be. */
-extern const char *leaves_rank_codes(const Leaves *leaves, ServiceLink *link, ColumnsQuery *query);
+/*
+ * Begins the codes of the query's strings, by the dictionaries of a leaf that is held, after its pages are proved: what
+ * is not in the dictionary then is in none of them.  Returns NULL, or why a dictionary cannot be read.
+ */
+extern const char *leaves_begin_codes(const Leaves *leaves, const Leaf *held, ServiceLink *link,
+									  ColumnsQuery *query);
+
+/* Ranks those codes that are to be ranked, all of which are known.  Returns NULL, or why they cannot be. */
+extern const char *leaves_rank_codes(const Leaf *held, ServiceLink *link, ColumnsQuery *query);
 
 #endif
