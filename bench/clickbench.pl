@@ -25,6 +25,7 @@ use lib $FindBin::Bin;
 use IPC::Open2;
 use JSON::PP;
 use List::Util qw(sum);
+use Time::HiRes qw(sleep);
 use Processor;
 use Session;
 
@@ -175,7 +176,7 @@ sub processor_timed
 {
 	my ($side, $query) = @_;
 	my @processes = $side eq 'duckdb' ? "/proc/$duckdb{pid}" :
-	  ('/proc/' . $session{$side}->query('SELECT pg_backend_pid()'), Processor::service($session{$side}));
+	  ('/proc/' . $session{$side}->backend, Processor::service($session{$side}));
 	my $before = sum(map { Processor::threads_ms($_) } @processes);
 
 	if ($side eq 'duckdb') { duckdb(sql => $query->{sql}) }
@@ -200,6 +201,24 @@ sub columns_nodes
 	my ($plan) = @_;
 	my @below = map { columns_nodes($_) } @{ $plan->{Plans} // [] };
 	return ($plan->{'Custom Plan Provider'} // '') eq 'GpuColumns' ? ($plan, @below) : @below;
+}
+
+# Waits until columns answer: their keeper ends when no query has come for a minute, as others may take.
+sub wake
+{
+	my ($side) = @_;
+	my $asked = 0;
+
+	return if $side !~ /^[cg]pu$/;
+	foreach my $table (qw(hits sales lineitem))
+	{
+		until (grep { !$_->{Columns} } columns_nodes($session{$side}->analyze("SELECT count(*) FROM $table")->{Plan}))
+		{
+			die "columns of $table do not answer\n" if ++$asked > 600;
+			sleep 0.1;
+		}
+	}
+	return;
 }
 
 # Where a query's answer comes from: "answer" for all of it, "rows" for its rows, or nothing and why.
@@ -229,6 +248,7 @@ sub measure
 
 	foreach my $side (@sides)
 	{
+		wake($side);
 		my $rows = eval { $side eq 'off' ? $base : rows_of($side, $query) };
 
 		if (!$rows) { $result->{sides}{$side} = { error => $@ =~ s/\n.*//sr }; next }
@@ -239,7 +259,9 @@ sub measure
 	{
 		foreach my $side (grep { !$result->{sides}{$_}{error} } @sides)
 		{
-			push @{ $ms{$side} }, timed($side, $query) if sum(0, @{ $ms{$side} // [] }) < 60000;
+			next if sum(0, @{ $ms{$side} // [] }) >= 60000;
+			wake($side);
+			push @{ $ms{$side} }, timed($side, $query);
 		}
 	}
 	$result->{sides}{$_}{ms} = Session::median(@{ $ms{$_} }) foreach keys %ms;

@@ -38,7 +38,7 @@ printf "# hits: %d rows, %.0f MB; loaded as columns in %.1f s, %.0f MB\n", $resu
   $result->{bytes} / 1e6, $result->{load_ms}{hits} / 1e3, $result->{held_bytes} / 1e6;
 printf "# %s\n", join '; ', map { sprintf '%s %.4g (%s%s)', @$_{qw(name ours wanted)}, $_->{met} ? '' : ', MISSED' }
   @{ $result->{targets} };
-print "# ms of processor time, without parallel workers; the machine had a load of $result->{load} when the queries began\n"
+print "# ms of processor time, without parallel workers; a load of $result->{load} when the queries began\n"
   if ($result->{clock} // '') eq 'processor';
 print "# ms, medians of $result->{runs}; in brackets how many times faster than PostgreSQL; * from columns, "
   . "+ rows from them\n";
