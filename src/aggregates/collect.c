@@ -38,7 +38,8 @@ sort_operator(Oid type, Oid collation)
 	if (!OidIsValid(entry->lt_opr))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("could not identify an ordering operator for type %s", format_type_be(type))));
+				 errmsg("could not identify an ordering operator for type %s", format_type_be(type)),
+				 errhint("Only types with a default btree operator class can be ordered.")));
 	if (OidIsValid(get_typcollation(type)) && !OidIsValid(collation))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDETERMINATE_COLLATION),

@@ -23,6 +23,7 @@
 #include "src/arrays/vectordirect.h"
 
 PG_FUNCTION_INFO_V1(gpusort_median_final);
+PG_FUNCTION_INFO_V1(gpusort_collect_fractions);
 PG_FUNCTION_INFO_V1(gpusort_collect_within);
 PG_FUNCTION_INFO_V1(gpusort_mode_within);
 
@@ -199,6 +200,19 @@ SQL_FUNCTION(gpusort_percentile_cont_final, own_percentile(fcinfo, true));
 
 /* gpu_percentile_disc(value, fraction): as percentile_disc. */
 SQL_FUNCTION(gpusort_percentile_disc_final, own_percentile(fcinfo, false));
+
+/*
+ * Transition function of gpu_percentile_cont for an array of fractions: raises an error.  The parser's own, without this
+ * aggregate, does not name those that take an array.
+ */
+Datum
+gpusort_collect_fractions(PG_FUNCTION_ARGS)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("several fractions need an aggregate with WITHIN GROUP"),
+			 errhint("Use gpu_percentile_cont_within(fractions) WITHIN GROUP (ORDER BY value).")));
+}
 
 /* ---------------------------------------------------------------- WITHIN GROUP */
 

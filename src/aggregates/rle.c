@@ -8,6 +8,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/typcache.h"
@@ -19,6 +20,7 @@
 
 PG_FUNCTION_INFO_V1(gpusort_rle_add);
 PG_FUNCTION_INFO_V1(gpusort_rle_collect);
+PG_FUNCTION_INFO_V1(gpusort_rle_enum);
 PG_FUNCTION_INFO_V1(gpusort_rle_final);
 PG_FUNCTION_INFO_V1(gpusort_rle_sorted_final);
 
@@ -157,6 +159,20 @@ gpusort_rle_add(PG_FUNCTION_ARGS)
 
 	list_add(list, PG_GETARG_DATUM(1), PG_ARGISNULL(1));
 	PG_RETURN_POINTER(list);
+}
+
+/*
+ * Transition function of gpu_rle of an enum, which has no composite type for its runs: raises an error.  The parser's
+ * own, without this aggregate, names no other way.
+ */
+Datum
+gpusort_rle_enum(PG_FUNCTION_ARGS)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("gpu_rle takes no values of type %s",
+					format_type_be(get_fn_expr_argtype(fcinfo->flinfo, 1))),
+			 errhint("Cast the values to text, or number the runs with gpu_run_id() and group by the number.")));
 }
 
 /* Transition function of gpu_rle(value, sort_key).  The key is the sort column. */

@@ -212,7 +212,7 @@ comparison_of(const text *op)
 	{
 		const char *name;
 		gs_comparison comparison;
-	}			names[] = {{"=", GS_EQ}, {"<>", GS_NE}, {"<", GS_LT}, {"<=", GS_LE}, {">", GS_GT}, {">=", GS_GE}};
+	}			names[] = {{"=", GS_EQ}, {"<>", GS_NE}, {"!=", GS_NE}, {"<", GS_LT}, {"<=", GS_LE}, {">", GS_GT}, {">=", GS_GE}};
 
 	for (size_t i = 0; i < lengthof(names); i++)
 		if (strlen(names[i].name) == VARSIZE_ANY_EXHDR(op) &&
@@ -221,7 +221,7 @@ comparison_of(const text *op)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unrecognized comparison operator: \"%s\"", text_to_cstring(op)),
-			 errhint("Use one of =, <>, <, <=, > and >=.")));
+			 errhint("Use one of =, <>, !=, <, <=, > and >=.")));
 }
 
 /* gpu_select_if(array, op, value): elements that satisfy the comparison with the value. */

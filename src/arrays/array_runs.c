@@ -84,9 +84,9 @@ decoded_length(const Vector *lengths)
 		if ((uint64) length > MaxArraySize - sum)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("array size exceeds the maximum allowed (%d)", (int) MaxArraySize),
+					 errmsg("array size exceeds the maximum allowed (%d elements)", (int) MaxArraySize),
 					 errdetail("The first %u runs have more elements than that.", run + 1),
-					 errhint("Decode parts of the runs, or use generate_series().")));
+					 errhint("Have the elements as rows: generate_series(1, run_length) repeats each value.")));
 		sum += (uint64) length;
 	}
 	return sum;

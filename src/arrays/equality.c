@@ -46,6 +46,7 @@ equality_open(Equality *equality, Oid type, Oid collation)
 	if (!OidIsValid(entry->eq_opr_finfo.fn_oid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("could not identify an equality operator for type %s", format_type_be(type))));
+				 errmsg("could not identify an equality operator for type %s", format_type_be(type)),
+				 errhint("Only types with a default btree or hash operator class have one.")));
 	equality->function = &entry->eq_opr_finfo;
 }

@@ -390,9 +390,11 @@ check_array_size(uint64 count, uint64 bytes)
 	if (count > MaxArraySize || !AllocSizeIsValid(bytes))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("array size exceeds the maximum allowed (%d)",
-						(int) (count > MaxArraySize ? MaxArraySize : MaxAllocSize)),
-				 errhint("Have the result as rows of a query instead of one array.")));
+				 count > MaxArraySize
+				 ? errmsg("array size exceeds the maximum allowed (%d elements)", (int) MaxArraySize)
+				 : errmsg("array size exceeds the maximum allowed (%d bytes)", (int) MaxAllocSize),
+				 errhint("Have the result as rows of a query: ORDER BY sorts them, and gpu_run_id() numbers their "
+						 "runs.")));
 }
 
 /* Returns the bytes of a value as an array element, whose varlena header is always long. */

@@ -82,11 +82,25 @@ own_kind(Oid function)
 	return QUERY_UNKNOWN;
 }
 
+/* Does this aggregate of the extension only raise an error: runs of an enum, or several fractions without WITHIN GROUP? */
+static bool
+always_fails(const Aggref *aggregate, QueryKind kind)
+{
+	if (kind == QUERY_RUN_ARRAY)
+		return type_is_enum(linitial_oid(aggregate->aggargtypes));
+	return kind == QUERY_CONTINUOUS && aggregate->aggkind == AGGKIND_NORMAL &&
+		list_member_oid(aggregate->aggargtypes, FLOAT8ARRAYOID);
+}
+
 QueryKind
 columns_aggregate_kind(const Aggref *aggregate)
 {
 	if (aggregate->aggfnoid >= FirstNormalObjectId)
-		return own_kind(aggregate->aggfnoid);
+	{
+		QueryKind	kind = own_kind(aggregate->aggfnoid);
+
+		return always_fails(aggregate, kind) ? QUERY_UNKNOWN : kind;
+	}
 	if (aggregate->aggdistinct != NIL)
 		return aggregate->aggfnoid == F_COUNT_ANY ? QUERY_DISTINCT : QUERY_UNKNOWN;
 	for (int i = 0; i < (int) lengthof(ordered_aggregates); i++)

@@ -163,5 +163,9 @@ SELECT gpusort_columns_add('cannot');
 SELECT not_used('SELECT sum(n) FROM cannot', 'a value cannot be held');
 SELECT answered('SELECT sum(i) FROM cannot');
 
+-- aggregates that are there for their error are not answered from columns
+SELECT throws_ok(q, '0A000', NULL, q) FROM unnest(ARRAY['SELECT gpu_rle(e ORDER BY id) FROM a', 'SELECT gpu_rle(e, id) FROM a', 'SELECT cardinality(gpu_rle(e ORDER BY id)) FROM a',
+	'SELECT gpu_percentile_cont(f8, ARRAY[0.25, 0.5]) FROM a']) AS q;
+
 SELECT * FROM finish();
 DROP SCHEMA columns_answers CASCADE;

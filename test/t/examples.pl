@@ -49,25 +49,22 @@ $node->append_conf('postgresql.conf', "session_preload_libraries = 'gpusort'\nti
 $node->start;
 
 my $examples = '';
-for ([ 'doc/functions.md' ], [ 'README.md', '## Gaps and islands' ])
+for my $database ('functions', 'readme')
 {
-	my ($file, $heading) = @$_;
-	my $database = lc($file =~ s/\W/_/gr);
-
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
 	$node->safe_psql($database, 'CREATE EXTENSION gpusort');
-	for my $example (examples(section($file, $heading)))
-	{
-		my ($out, $err) = ('', '');
+}
+for my $example (examples(section('doc/functions.md')))
+{
+	my ($out, $err) = ('', '');
 
-		# as psql shows it to a user
-		IPC::Run::run([ $node->installed_command('psql'), '-X', '-q', '-d', $node->connstr($database) ], '<',
-			\$example->{sql}, '>', \$out, '2>', \$err);
-		$out = without_trailing_space($out);
-		$examples .= $example->{sql};
-		is($err, '', "$file, the example on line $example->{line} runs");
-		is($out, without_trailing_space($example->{output}), 'and gives what is printed') if defined $example->{output};
-	}
+	# as psql shows it to a user
+	IPC::Run::run([ $node->installed_command('psql'), '-X', '-q', '-d', $node->connstr('functions') ], '<',
+		\$example->{sql}, '>', \$out, '2>', \$err);
+	$out = without_trailing_space($out);
+	$examples .= $example->{sql};
+	is($err, '', "doc/functions.md, the example on line $example->{line} runs");
+	is($out, without_trailing_space($example->{output}), 'and gives what is printed') if defined $example->{output};
 }
 
 # the plans that a server on stock settings shows which has cores for two workers; "…" stands for what differs between
@@ -75,7 +72,7 @@ for ([ 'doc/functions.md' ], [ 'README.md', '## Gaps and islands' ])
 my ($table, $question, $with, $without) = section('README.md', '## Getting started') =~
   /^```sql\n(CREATE TABLE.*?\n)(EXPLAIN .*?;)\n```\n```text\n(.*?)^```.*?^```text\n(.*?)^```/ms
   	or die 'the README shows no plans';
-$node->safe_psql('readme_md', $table);
+$node->safe_psql('readme', $table);
 for ([ 'on', $with ], [ 'off', $without ])
 {
 	my ($enabled, $shown) = @$_;
@@ -83,7 +80,7 @@ for ([ 'on', $with ], [ 'off', $without ])
 
 	# from 18 on it counts buffers unless it is told not to, and rows to the hundredth
 	my $asked = $node->pg_version >= 18 ? $question =~ s/ANALYZE/ANALYZE, BUFFERS OFF/r : $question;
-	my $plan = $node->safe_psql('readme_md', "SET gpusort.cores = 8; SET gpusort.enabled = $enabled; $asked");
+	my $plan = $node->safe_psql('readme', "SET gpusort.cores = 8; SET gpusort.enabled = $enabled; $asked");
 
 	like("$plan\n" =~ s/(rows=\d+)\.\d\d\b/$1/gr, qr/^${like}Planning Time/, "the plan with gpusort $enabled");
 }
@@ -92,7 +89,7 @@ for ([ 'on', $with ], [ 'off', $without ])
 # that is to be watched runs once.  A comment that begins with "DEBUG:" is what the session says.
 $node->safe_psql('postgres', 'CREATE DATABASE mydb');
 for my $page ([ 'README.md', '## Getting started' ], [ 'doc/install.md' ], ['doc/explain.md'], ['doc/gpu.md'],
-	['doc/administration.md'], [ 'README.md', '## How far is my sort?' ])
+	['doc/administration.md'])
 {
 	my ($file, $heading) = @$page;
 
@@ -107,12 +104,11 @@ for my $page ([ 'README.md', '## Getting started' ], [ 'doc/install.md' ], ['doc
 		is($? >> 8, 0, "$file, the example on line $example->{line} runs") or diag($err);
 		like($err, qr/\Q$said\E/, 'and says what is printed') if $said;
 	}
-	# each page begins with the extension but that on installation
-	$node->safe_psql('mydb',
-		$file eq 'README.md' ? 'DROP EXTENSION gpusort' : 'CREATE EXTENSION IF NOT EXISTS gpusort');
+	# each page begins with the extension but that on installation, which follows the README's
+	$node->safe_psql('mydb', 'CREATE EXTENSION IF NOT EXISTS gpusort') if $file ne 'README.md';
 }
 
-my @functions = split /\n/, $node->safe_psql('doc_functions_md',
+my @functions = split /\n/, $node->safe_psql('functions',
 	q{SELECT DISTINCT proname FROM pg_proc WHERE proname LIKE 'gpu\_%' ORDER BY 1});
 my $reference = section('doc/functions.md');
 cmp_ok(scalar @functions, '>', 5, 'the catalog has functions');
@@ -123,7 +119,7 @@ is("@missing", '', 'every function is described, with an example');
 sub described
 {
 	my ($query, $file, $heading) = @_;
-	my @names = split /\n/, $node->safe_psql('doc_functions_md', $query);
+	my @names = split /\n/, $node->safe_psql('functions', $query);
 	my $text = section($file, $heading);
 
 	cmp_ok(scalar @names, '>', 5, "$file: there is something to describe");
