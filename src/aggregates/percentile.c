@@ -202,8 +202,8 @@ SQL_FUNCTION(gpusort_percentile_cont_final, own_percentile(fcinfo, true));
 SQL_FUNCTION(gpusort_percentile_disc_final, own_percentile(fcinfo, false));
 
 /*
- * Transition function of gpu_percentile_cont for an array of fractions: raises an error.  The parser's own, without this
- * aggregate, does not name those that take an array.
+ * Transition function of gpu_percentile_cont for an array of fractions: raises an error.  The parser's own, without
+ * this aggregate, does not name those that take an array.
  */
 Datum
 gpusort_collect_fractions(PG_FUNCTION_ARGS)

@@ -212,7 +212,9 @@ comparison_of(const text *op)
 	{
 		const char *name;
 		gs_comparison comparison;
-	}			names[] = {{"=", GS_EQ}, {"<>", GS_NE}, {"!=", GS_NE}, {"<", GS_LT}, {"<=", GS_LE}, {">", GS_GT}, {">=", GS_GE}};
+	}			names[] = {
+		{"=", GS_EQ}, {"<>", GS_NE}, {"!=", GS_NE}, {"<", GS_LT}, {"<=", GS_LE}, {">", GS_GT}, {">=", GS_GE},
+	};
 
 	for (size_t i = 0; i < lengthof(names); i++)
 		if (strlen(names[i].name) == VARSIZE_ANY_EXHDR(op) &&

@@ -82,7 +82,7 @@ own_kind(Oid function)
 	return QUERY_UNKNOWN;
 }
 
-/* Does this aggregate of the extension only raise an error: runs of an enum, or several fractions without WITHIN GROUP? */
+/* Does this aggregate of the extension only raise an error: runs of an enum, an array of fractions? */
 static bool
 always_fails(const Aggref *aggregate, QueryKind kind)
 {
