@@ -43,13 +43,15 @@ with_server() {
 }
 psql() { inside runuser -u postgres -- psql -XqAt -p "$port" "$@" >"$dir/server.log"; }
 
-# The extension is created, and sorts.
+# The extension is created, sorts, and answers from columns that gpusortd holds.
 try_server() {
 	psql -c 'CREATE EXTENSION gpusort' \
 		-c 'CREATE TABLE t AS SELECT hashint4(i) AS k FROM generate_series(1, 100000) AS i' -c 'ANALYZE t' \
 		-c 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k' \
-		-c "SELECT gpu_sort('{3,1,2}'::int[])" &&
-		grep -q 'Custom Scan (GpuSort)' "$dir/server.log" && grep -qx '{1,2,3}' "$dir/server.log"
+		-c "SELECT gpu_sort('{3,1,2}'::int[])" -c 'VACUUM t' -c "SELECT gpusort_columns_add('t')" \
+		-c 'SET gpusort.columns = force' -c "SELECT 'sum', sum(k) FROM t WHERE k > 0" &&
+		grep -q 'Custom Scan (GpuSort)' "$dir/server.log" && grep -qx '{1,2,3}' "$dir/server.log" &&
+		grep -q '^sum|' "$dir/server.log"
 }
 
 # The service starts, and finds no GPU: the server knows why, and sorts all the same.  A busy machine takes its time.
@@ -109,7 +111,7 @@ ok "one for each server, $(echo $majors), can be installed, all together" \
 	inside apt-get install -q -y "${debs[@]/#//}"
 ok 'the test of autopkgtest, of all that are installed' inside sh -c 'cd /usr/src/gpusort && debian/tests/installcheck'
 for major in $majors; do
-	ok "$major: the extension is created, and sorts" with_server "$major" try_server
+	ok "$major: the extension is created, sorts, and answers from columns" with_server "$major" try_server
 	if [ -n "$cuda" ]; then
 		ok "$major: the package of the GPU service can be installed, where nothing of CUDA is" \
 			inside sh -c "apt-get install -q -y /srv/deb/postgresql-$major-gpusort-cuda_*.deb"

@@ -48,9 +48,9 @@ ok "the version is gpusort's" grep -qx "Version: *$version" "$spec"
 ok 'rpmlint of the specification' rpmlint -c "$root/packaging/rpm/rpmlint.toml" "$spec"
 ok 'packages are built' rpmbuild -ba "${options[@]}" "$spec"
 ok 'rpmlint of the packages' rpmlint -c "$root/packaging/rpm/rpmlint.toml" "$work"/SRPMS/*.rpm "$work"/RPMS/*/*.rpm
-ok 'the library is there, and the extension' test "$(files "gpusort_$major" |
-	grep -c "^$server/\(lib/gpusort.so\|share/extension/gpusort\(.control\|--.*\.sql\)\)$")" \
+ok 'the library is there, its service, and the extension' test "$(files "gpusort_$major" |
+	grep -c "^$server/\(lib/gpusort.so\|bin/gpusortd\|share/extension/gpusort\(.control\|--.*\.sql\)\)$")" \
 	= "$(files "gpusort_$major" | wc -l)"
-if [ "${1:-}" = cuda ]; then ok 'the service is a package of its own' test "$(files "gpusort_$major-cuda")" = \
-	"$server/bin/gpusortd"; fi
+if [ "${1:-}" = cuda ]; then ok 'the service for GPUs is a package of its own' test "$(files "gpusort_$major-cuda")" = \
+	"$server/lib/gpusortd"; fi
 end_of_tests

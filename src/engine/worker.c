@@ -216,7 +216,6 @@ static void
 start_service(void)
 {
 	char		path[MAXPGPATH];
-	char	   *slash;
 	char	   *argv[MAX_OPTIONS];
 	char	  **envp;
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
@@ -227,9 +226,7 @@ start_service(void)
 	sigset_t	all;
 	sigset_t	before;
 
-	strlcpy(path, my_exec_path, sizeof(path));
-	slash = strrchr(path, '/');
-	strlcpy(slash ? slash + 1 : path, "gpusortd", sizeof(path) - (slash ? slash + 1 - path : 0));
+	service_path(path);
 	if (options_used)
 		pfree(options_used);
 	options_used = command_options();

@@ -1,8 +1,14 @@
 /*
- * worker_environment.c: the environment of gpusortd.  That of the postmaster may contain passwords of libpq or settings
- * of other libraries.  The service inherits only the variables that the CUDA driver and the C library need.
+ * worker_environment.c: the environment and the path of gpusortd.  The environment of the postmaster may
+ * contain passwords of libpq or settings of other libraries.  The service inherits only the variables that the CUDA
+ * driver and the C library need.
  */
 #include "postgres.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
 
 #include "worker_environment.h"
 
@@ -46,4 +52,30 @@ service_environment(void)
 			result[count++] = *setting;
 	result[count] = NULL;
 	return result;
+}
+
+/* Sets the path of gpusortd in the folder of another file. */
+static void
+gpusortd_beside(char path[MAXPGPATH], const char *file)
+{
+	char	   *slash;
+
+	strlcpy(path, file, MAXPGPATH);
+	slash = strrchr(path, '/');
+	path[slash ? slash + 1 - path : 0] = '\0';
+	strlcat(path, "gpusortd", MAXPGPATH);
+}
+
+void
+service_path(char path[MAXPGPATH])
+{
+	Dl_info		library;
+
+	if (dladdr(service_path, &library) != 0 && library.dli_fname != NULL)
+	{
+		gpusortd_beside(path, library.dli_fname);
+		if (access(path, X_OK) == 0)
+			return;
+	}
+	gpusortd_beside(path, my_exec_path);
 }
