@@ -12,7 +12,8 @@ my $folder = $ARGV[0] // "$FindBin::Bin/../doc/images";
 my %themes = (
 	light => { text => '#1f2328', faint => '#59636e', line => '#d1d9e0', strong => '#0969da', weak => '#8c959f' },
 	dark => { text => '#f0f6fc', faint => '#9198a1', line => '#3d444d', strong => '#58a6ff', weak => '#6e7681' });
-my $width = 760;
+# on a phone three quarters of it are left: no letter is smaller than 13
+my $width = 480;
 
 sub result
 {
@@ -51,7 +52,7 @@ sub grid
 	my ($c, $x, $top, $bottom, @ratios) = @_;
 	return join '', map {
 		line($x->($_), $top, $x->($_), $bottom, $_ == 1 ? $c->{faint} : $c->{line}, $_ == 1 ? 1.5 : 1)
-		  . text($x->($_), $bottom + 16, "$_ ×", $c->{faint}, 'middle', 12)
+		  . text($x->($_), $bottom + 16, "$_ ×", $c->{faint}, 'middle')
 	} @ratios;
 }
 
@@ -61,28 +62,27 @@ sub everyday
 	my ($c) = @_;
 	my $result = result('everyday-h200-stock');
 	my $summary = $result->{summary}{cpu};
-	my $x = scale(0.8, 21, 150, $width - 60);
+	my $x = scale(0.8, 21, 128, $width - 56);
 	my (@groups, %seen);
-	my $top = 70;
+	my $top = 92;
 	my $hollow = qq{fill="none" stroke="$c->{weak}" stroke-width="1.5"};
 
 	push @groups, grep { !$seen{$_}++ } map { $_->{group} } @{ $result->{queries} };
 	my $bottom = $top + 30 * @groups;
 	my $svg = text(0, 18, "$summary->{queries} everyday queries: how many times faster with gpusort", $c->{text},
 		'start', 16)
-	  . text(0, 40, 'Each dot is a query', $c->{faint})
-	  . qq{<circle cx="135" cy="36" r="4.5" fill="$c->{strong}"/>}
-	  . text(145, 40, 'gpusort changed its plan', $c->{faint})
-	  . qq{<circle cx="315" cy="36" r="4" $hollow/>}
-	  . text(325, 40, "PostgreSQL's own plan", $c->{faint})
-	  . line(480, 28, 480, 44, $c->{text}, 3) . text(490, 40, 'geometric mean of the group', $c->{faint})
+	  . qq{<circle cx="6" cy="38" r="4.5" fill="$c->{strong}"/>}
+	  . text(16, 43, 'a query whose plan gpusort changed', $c->{faint})
+	  . qq{<circle cx="6" cy="60" r="4" $hollow/>}
+	  . text(16, 65, "PostgreSQL's own plan", $c->{faint})
+	  . line(206, 52, 206, 68, $c->{text}, 3) . text(216, 65, 'geometric mean of the group', $c->{faint})
 	  . grid($c, $x, $top - 12, $bottom - 8, 1, 2, 3, 5, 10, 20);
 	for my $g (0 .. $#groups)
 	{
 		my $y = $top + 30 * $g + 4;
 		my $mean = $summary->{groups}{ $groups[$g] };
 
-		$svg .= text(140, $y + 5, $groups[$g], $c->{text}, 'end');
+		$svg .= text(118, $y + 5, $groups[$g], $c->{text}, 'end');
 		for my $query (grep { $_->{group} eq $groups[$g] } @{ $result->{queries} })
 		{
 			my $one = $query->{sides}{cpu};
@@ -94,10 +94,10 @@ sub everyday
 		$svg .= line($x->($mean), $y - 11, $x->($mean), $y + 11, $c->{text}, 3)
 		  . text($width - 5, $y + 5, sprintf('%.2f', $mean), $c->{text}, 'end');
 	}
-	$svg .= text(0, $bottom + 44, "TPC-H at scale factor $result->{sf}, stock settings, en_US.UTF-8; "
-		. "$result->{cores} cores, CPU engine; medians of $result->{runs}"
-		. ($result->{load} >= 0.5 ? ', beside other work' : ''), $c->{faint}, 'start', 12);
-	return ($bottom + 52, $svg);
+	$svg .= text(0, $bottom + 44, "TPC-H at scale factor $result->{sf}, stock settings, en_US.UTF-8;", $c->{faint})
+	  . text(0, $bottom + 64, "$result->{cores} cores, CPU engine; medians of $result->{runs}"
+		. ($result->{load} >= 0.5 ? ', beside other work' : ''), $c->{faint});
+	return ($bottom + 72, $svg);
 }
 
 # One sort in one process: for each key two bars, with everything in memory and on stock settings.
@@ -106,7 +106,7 @@ sub sorts
 	my ($c) = @_;
 	my %ratio;
 	my @keys;
-	my $top = 70;
+	my $top = 92;
 
 	for my $part ('memory', 'stock')
 	{
@@ -117,19 +117,19 @@ sub sorts
 			$ratio{$name}{$part} = $line->{ratio};
 		}
 	}
-	my $x = scale(0.9, 18, 220, $width - 60);
+	my $x = scale(0.9, 18, 190, $width - 36);
 	my $bottom = $top + 34 * @keys;
-	my $svg = text(0, 18, 'ORDER BY in one process: how many times faster with gpusort', $c->{text}, 'start', 16)
+	my $svg = text(0, 18, 'ORDER BY in one process: how many times faster', $c->{text}, 'start', 16)
 	  . qq{<rect x="0" y="31" width="12" height="12" fill="$c->{strong}"/>}
 	  . text(18, 42, '10 million rows, everything in memory', $c->{faint})
-	  . qq{<rect x="290" y="31" width="12" height="12" fill="$c->{weak}"/>}
-	  . text(308, 42, '5 million rows, stock settings', $c->{faint})
+	  . qq{<rect x="0" y="53" width="12" height="12" fill="$c->{weak}"/>}
+	  . text(18, 64, '5 million rows, stock settings', $c->{faint})
 	  . grid($c, $x, $top - 14, $bottom - 8, 1, 2, 3, 5, 10);
 	for my $k (0 .. $#keys)
 	{
 		my $y = $top + 34 * $k - 6;
 
-		$svg .= text(210, $y + 16, $keys[$k], $c->{text}, 'end');
+		$svg .= text(180, $y + 16, $keys[$k], $c->{text}, 'end');
 		for (['memory', $y, 'strong'], ['stock', $y + 13, 'weak'])
 		{
 			my ($part, $at, $colour) = @$_;
@@ -137,12 +137,12 @@ sub sorts
 			my ($from, $to) = sort { $a <=> $b } $x->(1), $x->($r);
 			$svg .= sprintf qq{<rect x="%.1f" y="%.1f" width="%.1f" height="11" fill="%s"/>\n}, $from, $at,
 			  $to - $from > 1 ? $to - $from : 1, $c->{$colour};
-			$svg .= text($to + 6, $at + 10, sprintf('%.1f', $r), $c->{faint}, 'start', 11);
+			$svg .= text($to + 6, $at + 10, sprintf('%.1f', $r), $c->{faint});
 		}
 	}
-	$svg .= text(0, $bottom + 44, 'No GPU, no parallel workers; whole query; medians of 3; PostgreSQL 15.20; '
-		. 'two cores of a Xeon (Sapphire Rapids)', $c->{faint}, 'start', 12);
-	return ($bottom + 52, $svg);
+	$svg .= text(0, $bottom + 44, 'No GPU, no parallel workers; whole query; medians of 3;', $c->{faint})
+	  . text(0, $bottom + 64, 'PostgreSQL 15.20; two cores of a Xeon (Sapphire Rapids)', $c->{faint});
+	return ($bottom + 72, $svg);
 }
 
 # ClickBench's queries: for each two bars, columns and DuckDB; hollow where columns have no part in the answer.

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """docs.py TREE TARGET: the pages of the site, of README.md, CHANGELOG.md, CONTRIBUTING.md and doc/, with its images.
 
-Links between pages stay links.  Those to other files of the tree go to the repository that META.json names, and where it names none the
-text stays without a link; the file has to be there either way.  A picture in light and in dark becomes two, of which the theme shows one.
+Links between pages stay links.  Results of benchmarks are in the site.  Links to other files of the tree go to the repository that META.json
+names; where it names none the text stays without a link, and the file has to be there either way.  A picture in light and in dark becomes two,
+of which the theme shows one.
 """
 import json
 import os
@@ -12,6 +13,7 @@ import sys
 
 PICTURE = re.compile(r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img src="([^"]+)" alt="([^"]+)">\s*</picture>')
 IMAGES = 'doc/images'
+RESULTS = 'bench/results'
 LINK = re.compile(r'(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)')
 tree, target = sys.argv[1:]
 broken = []
@@ -29,7 +31,18 @@ def pages():
             found['doc/' + name] = name
     for name in os.listdir(os.path.join(tree, IMAGES)):
         found[os.path.join(IMAGES, name)] = 'images/' + name
+    found[RESULTS] = 'results/index.md'
+    for name in os.listdir(os.path.join(tree, RESULTS)):
+        found[os.path.join(RESULTS, name)] = 'results/' + name
     return found
+
+
+def list_of_results(target):
+    """A page with links to all results, of which a browser shows the text of most."""
+    names = sorted(os.listdir(os.path.join(target, 'results')))
+    with open(os.path.join(target, 'results/index.md'), 'w', encoding='utf-8') as file:
+        file.write('# Results of benchmarks\n\nRaw output, which [benchmarks](../benchmarks.md) and other pages name.\n\n')
+        file.write(''.join(f'* [{name}]({name})\n' for name in names))
 
 
 def convert(text, source, known, web):
@@ -53,6 +66,10 @@ def convert(text, source, known, web):
 known = pages()
 shutil.rmtree(target, ignore_errors=True)
 shutil.copytree(os.path.join(tree, IMAGES), os.path.join(target, 'images'))
+shutil.copytree(os.path.join(tree, RESULTS), os.path.join(target, 'results'))
+list_of_results(target)
+for name in ('site.css', 'site.js'):
+    shutil.copy(os.path.join(tree, 'packaging/site', name), target)
 for source, name in known.items():
     if not source.endswith('.md'):
         continue
