@@ -183,7 +183,8 @@ sub clickbench
 	}
 	$svg .= text(0, $bottom + 44, sprintf('%.1f million rows like ClickBench\'s, %d cores, no GPU; PostgreSQL %s',
 		$result->{rows}{hits} / 1e6, $result->{cores}, $result->{version} =~ s/ .*//r), $c->{faint})
-	  . text(0, $bottom + 64, "with $result->{workers} workers, DuckDB $result->{duckdb} on the same cores", $c->{faint});
+	  . text(0, $bottom + 64, "with $result->{workers} workers, DuckDB $result->{duckdb} on the same cores",
+		$c->{faint});
 	return ($bottom + 72, $svg);
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# release.sh TAG [PACKAGE]...: what a release has, in build/release: the sources as tarball and as PGXN's zip, the Debian
-# packages that are named, and checksums of all.  It is made of HEAD, which has to be what TAG, v and a version, says:
-# gpusort.control, META.json and the top of CHANGELOG.md are of that version, and it has a date there.
+# release.sh TAG [PACKAGE]...: what a release has, in build/release: the sources as tarball and as PGXN's zip, the
+# Debian packages that are named, and checksums of all.  It is made of HEAD, which has to be what TAG, v and a version,
+# says: gpusort.control, META.json and the top of CHANGELOG.md are of that version, and it has a date there.
 set -eu
 cd "$(dirname "$0")/.."
 tag=${1:?TAG}

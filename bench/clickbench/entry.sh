@@ -5,7 +5,8 @@
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 clickbench=${1:?CLICKBENCH}
-url=${2:-$(python3 -c 'import json, sys; print(json.load(sys.stdin)["resources"]["repository"]["url"])' <"$root/META.json")}
+url=${2:-$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["resources"]["repository"]["url"])' \
+	"$root/META.json")}
 tag=${3:-v$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$root/gpusort.control")}
 
 [ -n "$url" ] || { echo "META.json names no repository yet: entry.sh CLICKBENCH URL" >&2; exit 1; }

@@ -57,7 +57,8 @@ my ($bin, $lib) = map { $node->config_data($_) } '--bindir', '--pkglibdir';
 system('cp', "$lib/gpusort.so", "$bin/gpusortd", $volume) == 0 or die "cp failed\n";
 $node->init;
 $node->append_conf('postgresql.conf',
-	"dynamic_library_path = '$volume'\nshared_preload_libraries = 'gpusort'\ngpusort.service_options = '--engine=$engine'\n");
+	"dynamic_library_path = '$volume'\nshared_preload_libraries = 'gpusort'\n"
+	. "gpusort.service_options = '--engine=$engine'\n");
 $node->start;
 make_table($node);
 is(digest($node, 'gpu'), $right, 'a service with the library sorts');
