@@ -1,6 +1,5 @@
--- What PostgreSQL plans as a hash table over a hash table of each worker, both of which spill: rows come out of the
--- lower ones in the order of their hashes, which fills the upper one in clusters, and its time grows with their square.
--- The index on both columns would avoid it.
+-- What PostgreSQL plans as a hash table over a hash table of each worker, both of which spill: it walks and clears hash
+-- tables for minutes.  The index on both columns would avoid the first.
 
 -- group: distinct rows
 

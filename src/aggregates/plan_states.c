@@ -45,7 +45,8 @@ hands_over_much(PlannerInfo *root, const RelOptInfo *rel, const Aggref *aggregat
 
 /*
  * The least number of rows of which workers aggregate a share each.  With JIT each worker compiles the aggregates for
- * itself: 15 ms where it inlines, the time in which the leader takes 50,000 rows and counts their values.
+ * itself.  Measured by processor time, count(DISTINCT) of numerics: splitting 36,000 rows in six subqueries whose JIT
+ * inlines takes 1.05 times PostgreSQL's time, 27,000 alone 0.94 to 1.00, 110,000 alone 0.84 to 0.93.
  */
 #define LEAST_SPLIT_ROWS 50000
 
