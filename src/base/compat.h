@@ -303,7 +303,8 @@ window_run_conditions(const PlannerInfo *root)
 
 #if PG_VERSION_NUM >= 170000
 	List	   *functions = pull_var_clause((Node *) root->processed_tlist,
-											PVC_INCLUDE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
+											PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_WINDOWFUNCS |
+											PVC_INCLUDE_PLACEHOLDERS);
 
 	foreach(lc, functions)
 	{
