@@ -1,7 +1,7 @@
 #!/bin/bash
 # try-entry.sh CLICKBENCH: runs load and query of both directories that entry.sh makes, in a copy of ClickBench's clone,
 # over ROWS (default 50000) generated rows, on a private server; "sudo -u postgres" is that server's user.  Prints what
-# ClickBench's driver prints, and that both give the answers of PostgreSQL; to bench/results/clickbench-entry-LABEL.txt.
+# ClickBench's driver prints, and how many lines of answers each gives; to bench/results/clickbench-entry-LABEL.txt.
 . "$(dirname "$0")/../lib.sh"
 clickbench=${1:?CLICKBENCH}
 rows=${ROWS:-50000}
@@ -32,7 +32,7 @@ sweep() {
 	done <"$1"
 }
 
-# Rows that a LIMIT may choose among equals are left to clickbench.pl, which knows the orders: here counts of lines.
+# Answers are compared by clickbench.pl, which knows which rows a LIMIT may choose among equals: here lines are counted.
 {
 	echo "# load and query of ClickBench's directories, $rows generated rows, ${COMMIT:-}, $(nproc) cores, $(date -u)"
 	for entry in postgresql gpusort gpusort-columns; do
