@@ -38,15 +38,15 @@ REVOKE ALL ON FUNCTION gpusort_columns_hash("any") FROM PUBLIC;
 -- Aggregates that only raise an error, whose hint says what to call instead.  A fraction of unknown type is still one number: of the
 -- value's types, double precision is preferred to anyelement.
 CREATE FUNCTION gpusort_rle_enum(gpu_rle_text[], anyenum) RETURNS gpu_rle_text[]
-LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+LANGUAGE c IMMUTABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
 CREATE FUNCTION gpusort_rle_enum(gpu_rle_text[], anyenum, anycompatible) RETURNS gpu_rle_text[]
-LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
-CREATE AGGREGATE gpu_rle(value anyenum) (sfunc = gpusort_rle_enum, stype = gpu_rle_text[], parallel = safe);
+LANGUAGE c IMMUTABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+CREATE AGGREGATE gpu_rle(value anyenum) (sfunc = gpusort_rle_enum, stype = gpu_rle_text[], parallel = restricted);
 COMMENT ON AGGREGATE gpu_rle(anyenum) IS 'an error: enums have to be cast';
-CREATE AGGREGATE gpu_rle(value anyenum, sort_key anycompatible) (sfunc = gpusort_rle_enum, stype = gpu_rle_text[], parallel = safe);
+CREATE AGGREGATE gpu_rle(value anyenum, sort_key anycompatible) (sfunc = gpusort_rle_enum, stype = gpu_rle_text[], parallel = restricted);
 COMMENT ON AGGREGATE gpu_rle(anyenum, anycompatible) IS 'an error: enums have to be cast';
 CREATE FUNCTION gpusort_collect_fractions(double precision[], anyelement, double precision[]) RETURNS double precision[]
-LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
+LANGUAGE c IMMUTABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
 CREATE AGGREGATE gpu_percentile_cont(value anyelement, fractions double precision[]) (
-	sfunc = gpusort_collect_fractions, stype = double precision[], parallel = safe);
+	sfunc = gpusort_collect_fractions, stype = double precision[], parallel = restricted);
 COMMENT ON AGGREGATE gpu_percentile_cont(anyelement, double precision[]) IS 'an error: several fractions need gpu_percentile_cont_within';

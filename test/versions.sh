@@ -269,12 +269,19 @@ run_suite() {
 	esac
 }
 
-# The tree without what was built for another server; what an earlier run built here stays
+# The tree's sources; what an earlier run built here stays.  Those that changed are newer than what was built of others.
 refresh_tree() {
-	mkdir -p "$place/srv/gpusort"
-	find "$place/srv/gpusort" -type f ! -name '*.[od]' ! -name '*.so' ! -name '*.stamp' ! -name gpusortd \
-		! -path '*/build/*' -delete
-	copy_sources "$place/srv/gpusort"
+	local tree=$place/srv/gpusort before=$place/srv/gpusort.before
+	mkdir -p "$tree"
+	rm -rf "$before"
+	cp -a "$tree" "$before"
+	find "$tree" -type f ! -name '*.[od]' ! -name '*.so' ! -name '*.stamp' ! -name gpusortd ! -path '*/build/*' -delete
+	copy_sources "$tree"
+	(cd "$tree" && find . -type f ! -name '*.[od]' ! -path '*/build/*' -exec sh -c '
+		for file; do
+			if cmp -s "$file" "$0/$file"; then touch -r "$0/$file" "$file"; else touch "$file"; fi
+		done' "$before" {} +)
+	rm -rf "$before"
 }
 
 run_version() {

@@ -103,7 +103,8 @@ SELECT is((SELECT gpu_sort_agg(w COLLATE "en-x-icu") FROM words), (SELECT array_
 SELECT is_empty($$SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass
 	JOIN pg_extension AS e ON e.oid = d.refobjid AND d.deptype = 'e' WHERE e.extname = 'gpusort' AND p.proname LIKE 'gpu\_%'
 	AND obj_description(p.oid, 'pg_proc') IS NULL$$, 'every function has a description');
-SELECT results_eq($$SELECT DISTINCT pronargs::int, proparallel::text FROM pg_proc WHERE proname = 'gpu_rle' ORDER BY 1$$, $$VALUES (1, 'r'), (2, 's')$$,
+SELECT results_eq($$SELECT DISTINCT pronargs::int, proparallel::text FROM pg_proc WHERE proname = 'gpu_rle'
+	AND obj_description(oid, 'pg_proc') NOT LIKE 'an error:%' ORDER BY 1$$, $$VALUES (1, 'r'), (2, 's')$$,
 				  'gpu_rle of rows as they come is not for parallel workers');
 SELECT is_empty($$SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_aggregate AS a ON a.aggfnoid = p.oid
 	JOIN pg_proc AS t ON t.oid = a.aggtransfn JOIN pg_proc AS f ON f.oid = a.aggfinalfn

@@ -69,11 +69,13 @@ SELECT same(q) FROM unnest(ARRAY['SELECT extract(epoch FROM ts), count(*), min(i
 -- beside windows that give no column, sorted arrays, and groups that are counted
 SELECT answered(q) FROM unnest(ARRAY['SELECT h, h::date, count(*) FROM (SELECT date_trunc(''hour'', ts) AS h, row_number() OVER (ORDER BY k) AS n FROM parts) q GROUP BY h, h::date', 'SELECT i4 - 300, gpu_sort_agg(top) FROM numbers GROUP BY 1',
 	'SELECT count(*) FROM (SELECT extract(year FROM d) FROM days GROUP BY 1) q', 'SELECT count(*) FROM (SELECT DISTINCT i4 - 300, top FROM numbers) q', 'SELECT count(*) FROM (SELECT date_trunc(''minute'', ts) FROM days GROUP BY 1 HAVING count(*) > 1) q']) AS q;
--- columns that windows give
+-- columns that windows give are not given to other steps; rows with them may come from columns
+SELECT t FROM unnest(ARRAY['SELECT date_trunc(''day'', ts), cardinality(gpu_rle(k ORDER BY ts)) FROM parts GROUP BY 1',
+	'SELECT id, id + 1, cardinality(gpu_rle(top ORDER BY i2)) FROM numbers GROUP BY 1, 2']) AS q, LATERAL (SELECT left_alone(q) UNION ALL SELECT same(q)) AS r (t);
 SELECT t FROM unnest(ARRAY['SELECT date_trunc(''hour'', ts), max(n) FROM (SELECT ts, row_number() OVER (ORDER BY k) AS n FROM parts) q GROUP BY 1', 'SELECT n + 1, count(*) FROM (SELECT row_number() OVER (ORDER BY k) AS n FROM parts) q GROUP BY 1',
 	'SELECT n, n + 1, count(*) FROM (SELECT row_number() OVER (ORDER BY k) AS n FROM parts) q GROUP BY n, n + 1', 'SELECT date_trunc(''hour'', ts), count(*) FROM (SELECT ts, row_number() OVER (ORDER BY k) AS n FROM parts) q WHERE n > 5 GROUP BY 1',
-	'SELECT date_trunc(''day'', ts), cardinality(gpu_rle(k ORDER BY ts)) FROM parts GROUP BY 1', 'SELECT id, id + 1, cardinality(gpu_rle(top ORDER BY i2)) FROM numbers GROUP BY 1, 2', 'SELECT DISTINCT row_number() OVER (ORDER BY k) FROM parts',
-	'SELECT DISTINCT row_number() OVER (ORDER BY k) + 1 FROM parts']) AS q, LATERAL (SELECT left_alone(q) UNION ALL SELECT same(q)) AS r (t);
+	'SELECT DISTINCT row_number() OVER (ORDER BY k) FROM parts', 'SELECT DISTINCT row_number() OVER (ORDER BY k) + 1 FROM parts']) AS q,
+	LATERAL (SELECT matches(plan_of('EXPLAIN ' || q, 'force'), 'Aggregate.*GpuColumns.*Window Rows', 'above rows of windows: ' || q) UNION ALL SELECT same(q)) AS r (t);
 
 -- sums to whose values constants are added: more of them than a question may have aggregates
 SELECT answered('SELECT ' || string_agg(format('sum(i2 + %s)', n), ', ') || ' FROM numbers') FROM generate_series(-5, 84) AS n;

@@ -39,7 +39,7 @@ SELECT left_alone(q) FROM unnest(ARRAY['SELECT length(n), count(*) FROM t GROUP 
 CREATE FUNCTION same(query text) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT is(rows_of(query, 'on'), rows_of(query, 'off'), query)
 $$;
-SELECT same(q) FROM unnest(ARRAY['SELECT substr(s, 1, 1), count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 3', 'SELECT substr(s, 1, 1), count(*) FROM t GROUP BY 1 HAVING substr(s, 1, 1) > ''a''', 'SELECT length(s), max(n) FROM (SELECT s, row_number() OVER (ORDER BY k) AS n FROM t) q GROUP BY 1',
+SELECT same(q) FROM unnest(ARRAY['SELECT substr(s, 1, 1), count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 3', 'SELECT substr(s, 1, 1), count(*) FROM t GROUP BY 1 HAVING substr(s, 1, 1) > ''a''', 'SELECT length(s), max(n) FROM (SELECT s, row_number() OVER (ORDER BY k, id) AS n FROM t) q GROUP BY 1',
 	'SELECT count(DISTINCT length(s)), percentile_disc(0.5) WITHIN GROUP (ORDER BY length(s)) FROM t', 'SELECT count(*) FROM t WHERE length(s) > 5', 'SELECT substr(s, NULL), count(*) FROM t GROUP BY 1', 'SELECT sum(strpos(s, NULL)) FROM t',
 	'SELECT gpu_sort_agg(length(s)) FROM t', 'SELECT length(s), gpu_sort_agg(k) FROM t GROUP BY 1']) AS q;
 
