@@ -46,7 +46,8 @@ SELECT same(q) FROM unnest(ARRAY['SELECT substr(s, 1, 1), count(*) FROM t GROUP 
 -- errors: PostgreSQL's own, for rows that pass alone
 SELECT throws_ok('SELECT substr(s, 1, -1), count(*) FROM t GROUP BY 1', '22011', NULL, 'an error of a function is raised');
 SELECT throws_ok('SELECT regexp_replace(s, ''('', ''''), count(*) FROM t GROUP BY 1', '2201B', NULL, 'and so is a wrong expression''s');
-SELECT throws_ok('SELECT sum(strpos(l, ''a'')) FROM t', '0A000', NULL, 'and that of a collation');
+SELECT CASE WHEN current_setting('server_version_num')::int < 180000 THEN throws_ok(q, '0A000', NULL, 'and that of a collation') ELSE is(rows_of(q, 'on'), rows_of(q, 'off'), 'strings that are equal with other bytes') END
+	FROM (VALUES ('SELECT sum(strpos(l, ''a'')) FROM t')) AS v (q);
 SELECT same(q) FROM unnest(ARRAY['SELECT substr(s, 1, -1), count(*) FROM t WHERE id < 0 GROUP BY 1', 'SELECT sum(length(s) + 2147483646) FROM t WHERE length(s) < 2', 'SELECT sum(length(s) + 2147483600) FROM t']) AS q;
 
 -- few strings, long ones: codes of eight bits hold no length beyond; and many
