@@ -15,7 +15,8 @@
 static WordForm
 form_of(const SortKey *key)
 {
-	if (key->coarse && key->leading == 0)
+	/* a deferred key of long strings keeps its leading bytes for the time when it is resumed */
+	if (key->coarse && (key->leading == 0 || key->empty))
 		return WORD_NONE;
 	if (key->plain)
 		return WORD_PLAIN;

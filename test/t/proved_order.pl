@@ -20,7 +20,8 @@ CREATE TABLE n AS SELECT i, CASE WHEN i % 3 > 0 THEN hashint8extended(i, 1) END 
 	CASE WHEN i % 2 > 0 THEN i % 10 END g,
 	(hashint8extended(i, 3) % 10000) / 100.0 m, CASE WHEN i % 5 > 0 THEN repeat('x', (i % 20)::int) END COLLATE "C" s,
 	repeat('y', (i % 9)::int)::char(9) COLLATE "C" c, ((repeat('long', 100) || i % 1000) COLLATE "C") l,
-	make_interval(secs => i % 1000) v, ('10.0.' || i % 256 || '.' || i % 250)::inet a
+	make_interval(secs => i % 1000) v, ('10.0.' || i % 256 || '.' || i % 250)::inet a,
+	i / 3 e, ((repeat('long', 100) || 50000 - i) COLLATE "C") z
 	FROM generate_series(1, 20000) i;
 CREATE TABLE o AS SELECT i, i % 60000 k FROM generate_series(1, 60000) i;
 VACUUM ANALYZE;
@@ -41,7 +42,7 @@ sub ordered
 # Right orders.  Row numbers decide between equal rows, so that all engines give one order.
 my @keys = ('k', 'k DESC', 'g, k', 'g', 'b DESC, g, f', 's', 's DESC', 'u', 'long', 'g, long DESC', 'f, u');
 my @odd = ('k', 'k DESC', 'k NULLS FIRST, s', 'g, s', 'g DESC, s DESC NULLS LAST', 'm', 'm DESC, k', 's', 's DESC, k',
-	'c, m', 'l', 'g, l', 'v', 'v DESC, g', 'a', 'a DESC, m');
+	'c, m', 'l', 'g, l', 'v', 'v DESC, g', 'a', 'a DESC, m', 'e, z', 'e DESC, z, m');
 my %right;
 foreach my $case ((map { [ 't', $_ ] } @keys), map { [ 'n', $_ ] } @odd)
 {
