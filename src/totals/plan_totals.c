@@ -18,6 +18,7 @@
 
 #include <math.h>
 
+#include "catalog/pg_collation_d.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -216,6 +217,19 @@ query_allows(PlannerInfo *root)
 		query->groupingSets == NIL && query->rowMarks == NIL && root->sort_pathkeys != NIL;
 }
 
+/*
+ * Makes the aggregate of a window function, equal to none of the groups below, of which setrefs.c would have it be the
+ * column: count(*) OVER () counts groups, count(*) their rows.  Nothing reads the collation that tells them apart.
+ */
+static Aggref *
+total_of(const WindowFunc *function)
+{
+	Aggref	   *total = aggregate_of_window(function);
+
+	total->aggcollid = OidIsValid(total->aggcollid) ? InvalidOid : DEFAULT_COLLATION_OID;
+	return total;
+}
+
 /* Turns the window functions of the result into aggregates, which a copy of the planner's data knows. */
 static void
 find_aggregates(Totals *totals)
@@ -223,7 +237,7 @@ find_aggregates(Totals *totals)
 	ListCell   *lc;
 
 	foreach(lc, totals->functions)
-		totals->aggregates = lappend(totals->aggregates, aggregate_of_window(lfirst(lc)));
+		totals->aggregates = lappend(totals->aggregates, total_of(lfirst(lc)));
 	totals->aggregating = *totals->root;
 	totals->aggregating.agginfos = totals->aggregating.aggtransinfos = NIL;
 	totals->aggregating.numOrderedAggs = 0;

@@ -1,7 +1,7 @@
 -- A page with its totals, "SELECT …, count(*) OVER () … ORDER BY … LIMIT …": PostgreSQL's rows in their order, by one process and by several,
 -- started again, in both directions, and PostgreSQL's plan where that would not be so.
 \ir setup.psql
-SELECT plan(150 + 113);
+SELECT plan(150 + 122);
 \ir parallel.psql
 DROP SCHEMA IF EXISTS gpusort_totals CASCADE;
 CREATE SCHEMA gpusort_totals;
@@ -82,6 +82,12 @@ RESET work_mem;
 -- the order of equal rows is that in which they come
 SET max_parallel_workers_per_gather = 0;
 SELECT is(ARRAY(SELECT id FROM (SELECT id, count(*) OVER () AS n FROM t ORDER BY few LIMIT 20) x WHERE n > 0), ARRAY(SELECT id FROM t ORDER BY few, ctid LIMIT 20), 'equal rows in order of arrival');
+SET work_mem = '64kB';
+SELECT matches(pg_temp.plan_of('SELECT id, count(*) OVER () AS n FROM t ORDER BY few LIMIT (SELECT 800)', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF'), 'Sort Method: radix',
+	'too many for a heap, of which a sort takes over');
+SELECT is(ARRAY(SELECT id FROM (SELECT id, count(*) OVER () AS n FROM t ORDER BY few LIMIT (SELECT 800)) x WHERE n > 0), ARRAY(SELECT id FROM t ORDER BY few, ctid LIMIT 800),
+	'also after the sort has taken over');
+RESET work_mem;
 
 -- Two tests: one process has the totals, since the order of rows may matter to them.
 CREATE FUNCTION pg_temp.in_one_process(total text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -94,7 +100,7 @@ BEGIN
 	RETURN NEXT pg_temp.same_rows(query, total, '{0}');
 END $$;
 SELECT pg_temp.in_one_process(total)
-FROM unnest(ARRAY['sum(f)', 'avg(f)', 'max(f)', 'max(n)', 'min(iv)', 'string_agg(c, '','')', 'array_agg(i4)', 'json_agg(few)']) AS total;
+FROM unnest(ARRAY['sum(f)', 'avg(f)', 'max(f)', 'max(n)', 'min(iv)', 'max(c::bpchar)', 'string_agg(c, '','')', 'array_agg(i4)', 'json_agg(few)']) AS total;
 SELECT pg_temp.in_one_process('sum(i8) FILTER (WHERE pg_backend_pid() > 0)');
 
 -- partitions, and columns of the nullable side of a join
@@ -147,6 +153,11 @@ SELECT matches(pg_temp.plan_of('SELECT i2, count(*), sum(count(*)) OVER (), coun
 SELECT pg_temp.same_rows('SELECT i2, count(*) AS c, sum(count(*)) OVER (), count(*) OVER () AS n FROM t GROUP BY i2 ORDER BY 2 DESC, i2 LIMIT 5', 'totals of groups: rows', '{0,2}');
 SELECT pg_temp.same_rows('SELECT i2, max(c), avg(max(n)) OVER () FROM t GROUP BY i2 HAVING count(*) > 1 ORDER BY max(c), i2 LIMIT 9', 'of groups with HAVING', '{0,2}');
 
+SELECT pg_temp.same_rows('SELECT i2, count(*), count(*) OVER () AS n FROM t GROUP BY i2 ORDER BY max(id), i2 LIMIT 5', 'a total that reads like an aggregate of groups', '{0,2}');
+SELECT pg_temp.same_rows('SELECT few, i2, max(c), max(few) FILTER (WHERE few > 1), max(few) FILTER (WHERE few > 1) OVER () AS n, max(max(c)) OVER () AS m, count(*) OVER ()
+	FROM t GROUP BY few, i2 ORDER BY count(*) DESC, few, i2 LIMIT 9 OFFSET 3', 'several', '{0,2}');
+SELECT pg_temp.same_rows('SELECT c, max(c) AS m, max(c) OVER () AS n FROM t GROUP BY c ORDER BY max(c) DESC NULLS LAST LIMIT 4', 'one of strings', '{0,2}');
+
 -- a volatile expression of the result is computed of the rows that are given out
 CREATE SEQUENCE numbers;
 SELECT is(ARRAY(SELECT nextval FROM (SELECT nextval('numbers'), id, count(*) OVER () FROM t ORDER BY i8 LIMIT 3) x), '{1,2,3}', 'a sequence');
@@ -160,6 +171,17 @@ SELECT pg_temp.same_rows('SELECT round, x.* FROM b, LATERAL (SELECT id, count(*)
 SELECT pg_temp.same_rows('SELECT round, x.* FROM b, LATERAL (SELECT id, sum(few) OVER () FROM t WHERE few < b.round ORDER BY i8 LIMIT 6) x ORDER BY round, 2', 'other rows each time', '{0,2}');
 SELECT pg_temp.same_rows('SELECT round, (SELECT sum(x.id + x.n) FROM (SELECT id, count(*) OVER () AS n FROM t ORDER BY i8 LIMIT 6) x WHERE x.id > b.round) FROM b ORDER BY 1',
 	'the same rows each time', '{0,2}');
+
+-- what the comparison of intervals keeps in memory goes with each start
+CREATE TABLE little AS SELECT i AS id, i * interval '1 second' AS iv FROM generate_series(1, 100) i;
+ALTER TABLE little SET (parallel_workers = 0);
+ANALYZE little;
+CREATE FUNCTION pg_temp.memory() RETURNS bigint LANGUAGE sql VOLATILE AS $$ SELECT sum(total_bytes)::bigint FROM pg_backend_memory_contexts WHERE name = 'ExecutorState' $$;
+SELECT matches(pg_temp.plan_of('SELECT (SELECT n + g FROM (SELECT count(*) OVER () AS n FROM little WHERE id <> g ORDER BY iv LIMIT 1) x) FROM generate_series(1, 20000) g'), 'GpuTotal',
+	'many starts: plan');
+SELECT cmp_ok(CASE WHEN sum(total) > 0 THEN max(bytes) - min(bytes) END, '<', 1000000::bigint, 'many starts: memory') FROM (
+	SELECT (SELECT n + g FROM (SELECT count(*) OVER () AS n FROM little WHERE id <> g ORDER BY iv LIMIT 1) x) AS total, CASE WHEN g IN (2, 20000) THEN pg_temp.memory() END AS bytes
+	FROM generate_series(1, 20000) g OFFSET 0) x;
 
 -- statements with parameters, of which a plan of several processes is told where it runs
 SET plan_cache_mode = force_generic_plan;
