@@ -98,6 +98,8 @@ leave_heap(GpuFirstState *node)
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(ExecGetResultType(outerPlanState(node)), &TTSOpsMinimalTuple);
 
 	begin_sorter(node);
+	/* to the sorter the order in which rows are put is that of their arrival */
+	firstrows_finish(node->first);
 	for (int64 i = 0; i < node->first->count; i++)
 		sorter_put(node->sorter, ExecStoreMinimalTuple(node->first->rows[i].tuple, slot, false));
 	ExecDropSingleTupleTableSlot(slot);

@@ -20,18 +20,21 @@
 FirstRows *
 firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, Size limit)
 {
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort first rows", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
 	FirstRows  *rows = palloc0(sizeof(FirstRows));
 
+	rows->cxt = cxt;
 	rows->keys = open_comparators(columns);
 	rows->nkeys = columns->nkeys;
 	rows->bound = bound;
 	rows->limit = limit;
-	rows->tuples = AllocSetContextCreate(CurrentMemoryContext, "gpusort first rows", ALLOCSET_DEFAULT_SIZES);
 	rows->key_by_value = TupleDescAttr(desc, columns->attnos[0] - 1)->attbyval;
 	rows->room = Min(bound, FIRST_ROOM);
 	rows->rows = palloc(sizeof(FirstRow) * rows->room);
 	for (int side = 0; side < 2; side++)
 		rows->slots[side] = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old);
 	return rows;
 }
 
@@ -101,7 +104,7 @@ make_room(FirstRows *rows, FirstRow *row, Size bytes)
 		pfree(row->tuple);
 	rows->bytes -= row->room;
 	row->room = TYPEALIGN(ROW_UNIT, bytes);
-	row->tuple = MemoryContextAllocHuge(rows->tuples, row->room);
+	row->tuple = MemoryContextAllocHuge(rows->cxt, row->room);
 	rows->bytes += row->room;
 }
 
@@ -189,7 +192,10 @@ firstrows_put(FirstRows *rows, TupleTableSlot *slot)
 void
 firstrows_finish(FirstRows *rows)
 {
+	MemoryContext old = MemoryContextSwitchTo(rows->cxt);
+
 	qsort_arg(rows->rows, rows->count, sizeof(FirstRow), compare_for_sort, rows);
+	MemoryContextSwitchTo(old);
 }
 
 void
@@ -197,8 +203,5 @@ firstrows_close(FirstRows *rows)
 {
 	for (int side = 0; side < 2; side++)
 		ExecDropSingleTupleTableSlot(rows->slots[side]);
-	MemoryContextDelete(rows->tuples);
-	pfree(rows->rows);
-	pfree(rows->keys);
-	pfree(rows);
+	MemoryContextDelete(rows->cxt);
 }

@@ -28,7 +28,7 @@ typedef struct FirstRows
 	Size		limit;			/* bytes from which on no more are taken in */
 	Size		bytes;			/* of rows */
 	bool		key_by_value;	/* the first key */
-	MemoryContext tuples;
+	MemoryContext cxt;			/* of all this, with what comparison functions keep */
 	FirstRow   *rows;			/* a heap with the last row on top; after firstrows_finish in order */
 	int64		count;
 	int64		room;
