@@ -9,7 +9,7 @@
 
 #define GPUTOTAL_NODE_NAME "GpuTotal"
 
-/* custom_private of its plan is as long as that of a GpuSort, whose members are empty. */
+/* Its plan has no custom_private: what it needs is in custom_scan_tlist and in its children. */
 extern const OurNode gputotal_node;
 extern const CustomScanMethods gputotal_scan_methods;
 

@@ -111,6 +111,9 @@ equal_values_are_alike(Oid type, int32 typmod, Oid collation)
 	/* with a modifier, all have one scale */
 	if (type == NUMERICOID)
 		return typmod >= 0;
+	/* without one, strings that differ in the blanks at their ends are equal */
+	if (type == BPCHAROID && typmod < 0)
+		return false;
 	return OidIsValid(function) &&
 		DatumGetBool(OidFunctionCall1Coll(function, collation, ObjectIdGetDatum(entry->btree_opintype)));
 }
