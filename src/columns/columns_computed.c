@@ -421,7 +421,7 @@ computed_add_checks(ColumnsQuery *query, const List *checks)
 
 	foreach(lc, checks)
 		if (why == NULL)
-			why = computed_add(query, lfirst_node(NullTest, lc)->arg, &unused);
+			why = computed_add(query, lfirst(lc), &unused);
 	return why;
 }
 

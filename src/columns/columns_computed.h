@@ -10,7 +10,7 @@
 /* Finds a computed column, a new one if necessary.  Returns NULL, or why it cannot be computed. */
 extern const char *computed_add(ColumnsQuery *query, Expr *expr, int *index);
 
-/* Adds what NullTests test.  Returns NULL, or why it cannot be computed. */
+/* Adds expressions whose values are checked alone.  Returns NULL, or why one cannot be computed. */
 extern const char *computed_add_checks(ColumnsQuery *query, const List *checks);
 
 /* Writes the types of the computed columns; returns their number. */

@@ -21,7 +21,7 @@
 #include "columns_node.h"
 #include "columns_result.h"
 
-/* Takes the plan's expressions of one kind. */
+/* Takes the plan's expressions of one kind; all but members are hidden in a NullTest. */
 static List *
 take_part(List **left, const CustomScan *scan, ColumnsCounts kind)
 {
@@ -30,7 +30,9 @@ take_part(List **left, const CustomScan *scan, ColumnsCounts kind)
 
 	for (; count > 0; count--)
 	{
-		part = lappend(part, linitial_node(TargetEntry, *left)->expr);
+		Expr	   *expr = linitial_node(TargetEntry, *left)->expr;
+
+		part = lappend(part, kind == COLUMNS_MEMBERS ? expr : castNode(NullTest, expr)->arg);
 		*left = list_delete_first(*left);
 	}
 	return part;

@@ -24,7 +24,7 @@ typedef struct ColumnsParts
 	List	   *orders;			/* of limits, three integers each: QueryOrders of keys and aggregates, or of sorted */
 	bool		rows;			/* rows are wanted that pass the conditions, not groups: */
 	List	   *sorted;			/* Vars that they are ordered by */
-	List	   *checks;			/* NullTests of expressions of keys alone, which PostgreSQL computes for each row */
+	List	   *checks;			/* expressions of keys alone, which PostgreSQL computes for each row */
 	/* The planner alone: */
 	List	   *members;		/* keys and aggregates as the plan above has them */
 	List	   *defined;		/* what the columns of the subquery are; NIL: the rows are the table's */

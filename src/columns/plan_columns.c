@@ -466,12 +466,29 @@ offer_count(Offer *offer)
 
 /* ---------------------------------------------------------------- the plan */
 
-/* Appends an expression to the columns of the node's scan. */
-static void
-append_column(List **columns, Expr *expr, bool junk)
+/* Returns an expression that no other one equals, since no scalar is tested as a row. */
+static Expr *
+hidden(Expr *expr)
 {
-	*columns = lappend(*columns, makeTargetEntry(copyObject(expr), (AttrNumber) (list_length(*columns) + 1), NULL,
-												 junk));
+	NullTest   *test = makeNode(NullTest);
+
+	test->arg = expr;
+	test->nulltesttype = IS_NULL;
+	test->argisrow = true;
+	test->location = -1;
+	return (Expr *) test;
+}
+
+/*
+ * Appends an expression to the columns of the node's scan.  The server looks there for what the plan computes, and
+ * parts of the query have no values: they are hidden.
+ */
+static void
+append_column(List **columns, Expr *expr, bool part)
+{
+	expr = copyObject(expr);
+	*columns = lappend(*columns, makeTargetEntry(part ? hidden(expr) : expr, (AttrNumber) (list_length(*columns) + 1),
+												 NULL, part));
 }
 
 /* Returns the parts of a query that a path is about. */

@@ -43,18 +43,6 @@ clauses_of(const PlannerInfo *root)
 	return plan_is_distinct(root) ? root->parse->distinctClause : root->parse->groupClause;
 }
 
-/* Returns an expression within IS NULL, for which the server finds no column among those of the scan. */
-static Node *
-is_null(Expr *expr)
-{
-	NullTest   *test = makeNode(NullTest);
-
-	test->arg = expr;
-	test->nulltesttype = IS_NULL;
-	test->location = -1;
-	return (Node *) test;
-}
-
 /* Moves expressions of other keys alone, which divide no group, to those that are only checked. */
 static void
 check_dependent(ColumnsParts *parts)
@@ -69,7 +57,7 @@ check_dependent(ColumnsParts *parts)
 		if (IsA(lfirst(lc), Var) || list_difference(vars, keys) != NIL)
 			continue;
 		parts->keys = list_delete(list_copy(parts->keys), lfirst(lc));
-		parts->checks = lappend(parts->checks, is_null(lfirst(lc)));
+		parts->checks = lappend(parts->checks, lfirst(lc));
 	}
 }
 

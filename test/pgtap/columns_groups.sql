@@ -97,6 +97,10 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i8, count(*) FROM t WHERE i2 >= g GROUP BY i8 ORDER BY 2 DESC, 1 LIMIT g) AS x',
 	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i2, count(*) + g FROM t GROUP BY i2 HAVING count(*) > 1000 * g) AS x', 'SELECT k / 10, x FROM generate_series(1, 20) AS k LEFT JOIN (SELECT i4, sum(n) AS x FROM t GROUP BY i4) AS y ON i4 = k',
 	'SELECT s, count(*), sum(v), count(DISTINCT k) FROM p WHERE k < 4000 GROUP BY s', 'SELECT s, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM p2 GROUP BY s']) AS q;
+-- expressions above that are conditions below, or LIMIT
+SELECT answered(q) FROM unnest(ARRAY['SELECT i4 > 3, i4, count(*) FROM t WHERE i4 > 3 GROUP BY i4', 'SELECT i2 IN (1, 2), i2 < 5, count(*) FROM t WHERE i2 IN (1, 2) AND i2 < 5 GROUP BY i2', 'SELECT DISTINCT i4, i4 > 3 FROM t WHERE i4 > 3',
+	'SELECT i4, count(*) > 5 FROM t GROUP BY i4 HAVING count(*) > 5', 'SELECT i4, count(*) FROM t WHERE i4 > 3 GROUP BY i4 HAVING (i4 > 3) = (avg(n) < 100)', 'SELECT g, x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i8, count(*) FROM t GROUP BY i8 ORDER BY 2 DESC, 1 LIMIT g) AS x',
+	'SELECT g, x.* FROM generate_series(0::int8, 3) AS g, LATERAL (SELECT i8, g + 1, count(*) FROM t GROUP BY i8 ORDER BY 3 DESC, 1 LIMIT g OFFSET g + 1) AS x']) AS q;
 
 -- DISTINCT
 SELECT answered(format('SELECT DISTINCT %s FROM t', k)) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,m}'::text[]) AS k;
