@@ -272,12 +272,15 @@ plan_chosen_groups(PlannerInfo *root, ColumnsParts *parts)
 	return left;
 }
 
-/* The first groups of an order have the first rows.  Volatile functions are called for all rows. */
+/*
+ * The first groups of an order have the first rows.  Volatile functions are called for all rows, and windows above those
+ * of a subquery take all of them.
+ */
 void
 plan_chosen_rows(const PlannerInfo *root, const RelOptInfo *input, ColumnsParts *parts)
 {
 	if (!plan_aggregates(root) && root->parse->distinctClause == NIL && root->parse->havingQual == NULL &&
-		bms_equal(input->relids, root->all_baserels) &&
+		(parts->defined == NIL || !root->parse->hasWindowFuncs) && bms_equal(input->relids, root->all_baserels) &&
 		!contain_volatile_functions((Node *) root->processed_tlist))
 		choose_by_limit(root, parts);
 }
