@@ -76,6 +76,7 @@ add_key(ColumnsQuery *query, QueryWindow *window, Expr *expr, bool order, bool d
 {
 	int			count = window->npartition + window->norders;
 	QueryOrder *key = &window->keys[count];
+	Oid			collation = exprCollation((Node *) expr);	/* which may be another than the column's */
 	const char *why;
 
 	if (count == (int) GS_STEPS_MAX_KEYS)
@@ -88,7 +89,7 @@ add_key(ColumnsQuery *query, QueryWindow *window, Expr *expr, bool order, bool d
 		return why;
 	if (order ? !terms_is_ordered(query, key->member) : terms_column_type(query, key->member) == UUIDOID)
 		return "a window's key is not held in its order, or too wide";
-	if (query->columns[key->member].form == COLUMN_CODES && !terms_is_bytewise(exprCollation((Node *) expr)))
+	if (query->columns[key->member].form == COLUMN_CODES && !terms_is_bytewise(collation))
 		return "strings of other bytes may be equal";
 	/* equal windows are found bytewise */
 	key->descending = descending;
