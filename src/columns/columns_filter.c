@@ -482,22 +482,34 @@ append_bits(FilterBuilder *builder, int column)
 	append_list(builder, column, n, list, false);
 }
 
+/* Adds the conditions that functions test, or all others. */
+static const char *
+add_terms(FilterBuilder *builder, const QueryTerms *terms, bool functions)
+{
+	const char *why = NULL;
+
+	for (int i = 0; i < terms->count && why == NULL; i++)
+		if ((terms->terms[i].test == GS_TEST_IN_BITS) == functions)
+			why = add_term(builder, &terms->terms[i]);
+	return why;
+}
+
 const char *
 columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int nsubjects, StringCodes *const *codes,
 			   const QueryValues *values, Filter *filter)
 {
 	FilterBuilder builder = {subjects, nsubjects, codes, values, palloc0_array(Range, nsubjects + 1),
 	palloc0_array(uint64 *, nsubjects + 1), false, filter};
+	const char *why;
 
 	filter->nterms = 0;
 	filter->terms = palloc_array(FilterTerm, terms->count + 2 * nsubjects + 1);
-	for (int i = 0; i < terms->count; i++)
-	{
-		const char *why = add_term(&builder, &terms->terms[i]);
-
-		if (why != NULL)
-			return why;
-	}
+	/* bits have room for the codes that there are: constants of other conditions get theirs before */
+	why = add_terms(&builder, terms, false);
+	if (why == NULL)
+		why = add_terms(&builder, terms, true);
+	if (why != NULL)
+		return why;
 	append_ranges(&builder);
 	for (int i = 0; i < nsubjects; i++)
 		if (builder.bits[i] != NULL)
