@@ -246,6 +246,18 @@ row_count(void)
 	return count;
 }
 
+/* Returns true if windows have other keys than columns: WindowAgg's input has these, and not the columns in them. */
+static bool
+has_computed_keys(const ColumnsParts *parts)
+{
+	ListCell   *lc;
+
+	foreach(lc, parts->window_keys)
+		if (!IsA(lfirst(lc), Var))
+			return true;
+	return false;
+}
+
 /* Rows are counted as groups of their columns: that keeps how often each comes, which is what PostgreSQL promises. */
 const char *
 plan_window_rows(const PlannerInfo *root, const PathTarget *target, ColumnsParts *parts)
@@ -255,6 +267,8 @@ plan_window_rows(const PlannerInfo *root, const PathTarget *target, ColumnsParts
 	List	   *columns = pull_var_clause((Node *) target->exprs, PVC_INCLUDE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
 	ListCell   *lc;
 
+	if (!subquery && has_computed_keys(parts))
+		return "a window's key is not a column";
 	foreach(lc, columns)
 	{
 		Expr	   *column = lfirst(lc);

@@ -94,8 +94,11 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT ARRAY(SELECT ROW(id, r)::text FROM (SELECT id, rank() OVER (PARTITION BY i2 ORDER BY d) AS r FROM t) AS q ORDER BY r DESC, id LIMIT 20 OFFSET 7)', 'SELECT ARRAY(SELECT ROW(i2, sum(i4) OVER (PARTITION BY i2))::text FROM t ORDER BY 1 NULLS FIRST, i2 LIMIT 5000)',
 	'SELECT ARRAY(SELECT ROW(id, n, count(*) OVER (PARTITION BY n))::text FROM t ORDER BY n DESC NULLS LAST, id LIMIT 30)', 'SELECT ARRAY(SELECT id FROM (SELECT id, max(n) OVER (ORDER BY id) AS m FROM t) AS q WHERE m > 0.3 ORDER BY id)',
 	'SELECT s, ARRAY(SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY i2 ORDER BY id) AS r FROM t WHERE i4 > s) AS q WHERE r <= s ORDER BY id LIMIT s + 1) FROM generate_series(1, 3) AS s',
+	-- keys that are casts
+	'SELECT i2, count(*), max(r) FROM (SELECT i2, row_number() OVER (PARTITION BY i2::int8 ORDER BY id) AS r FROM t) AS q WHERE r <= 3 GROUP BY i2',
 	-- windows above, of all rows
 	'SELECT ARRAY(SELECT ROW(id, r, count(*) OVER ())::text FROM (SELECT id, row_number() OVER (PARTITION BY i2 ORDER BY id) AS r FROM t) AS q WHERE r <= 2 ORDER BY id LIMIT 3)']) AS q;
+SELECT is(rows_of(q, 'force'), rows_of(q, 'off'), q) FROM (VALUES ('SELECT id, i2::int8, rank() OVER (PARTITION BY i2::int8 ORDER BY i4::int8, id) AS r FROM t')) AS v (q);
 SELECT matches(plan_of('EXPLAIN (COSTS OFF) SELECT id, rank() OVER (ORDER BY n) FROM t ORDER BY 2 DESC, id LIMIT 7', 'force'), 'Windows: \(ORDER BY n\)\s+Window Rows: id, rank\(\), n\s+Top: 7', 'the first rows alone leave the engine');
 SELECT doesnt_match(plan_of('EXPLAIN (COSTS OFF) SELECT ' || q, 'force'), 'Top', q) FROM unnest(ARRAY['id, random(), rank() OVER (ORDER BY n) FROM t ORDER BY 3 DESC, id LIMIT 7', 'id, rank() OVER (ORDER BY n) FROM t ORDER BY 2 FETCH FIRST 3 ROWS WITH TIES',
 	'q.* FROM (SELECT id, rank() OVER (ORDER BY n) AS r FROM t) AS q, generate_series(1, 3) AS x ORDER BY r LIMIT 3', 'DISTINCT rank() OVER (ORDER BY n) AS r FROM t ORDER BY r LIMIT 3']) AS q;
