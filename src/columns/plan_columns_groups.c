@@ -273,8 +273,8 @@ plan_chosen_groups(PlannerInfo *root, ColumnsParts *parts)
 }
 
 /*
- * The first groups of an order have the first rows.  Volatile functions are called for all rows, and windows above those
- * of a subquery take all of them.
+ * The first groups of an order have the first rows.  Volatile functions are called for all rows, and windows above
+ * those of a subquery take all of them.
  */
 void
 plan_chosen_rows(const PlannerInfo *root, const RelOptInfo *input, ColumnsParts *parts)
