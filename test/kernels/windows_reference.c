@@ -115,30 +115,48 @@ equal_by(const partition *p, uint32_t first, uint32_t norders, int64_t i, int64_
 
 /* ---- frames */
 
-/* The frame of a row: from *a to *b, inclusive; *a > *b: empty. */
+/* The last peer of a row; "last" is that of the row before. */
+static int64_t
+last_peer(const partition *p, int64_t i, int64_t last)
+{
+	if (i > 0 && last >= i)
+		return last;
+	for (last = i; last + 1 < p->n && equal_by(p, 0, p->norders, last + 1, i);)
+		last++;
+	return last;
+}
+
+/* The frame of a row: from *a to *b, inclusive; *a > *b: empty.  *b was that of the row before. */
 static void
 frame_of(const partition *p, const gs_window_function *f, int64_t i, int64_t *a, int64_t *b)
 {
 	*a = 0;
-	*b = p->n - 1;
-	if (f->frame == GS_FRAME_PEERS)
-		for (*b = i; *b + 1 < p->n && equal_by(p, 0, p->norders, *b + 1, i);)
-			++*b;
+	*b = f->frame == GS_FRAME_PEERS ? last_peer(p, i, *b) : p->n - 1;
 	if (f->frame == GS_FRAME_ROWS && f->from != GS_FRAME_FIRST)
 		*a = i + f->from < 0 ? 0 : i + f->from;
 	if (f->frame == GS_FRAME_ROWS && f->to != GS_FRAME_LAST)
 		*b = i + f->to >= p->n ? p->n - 1 : i + f->to;
 }
 
-/* An aggregate over a frame.  Returns false if it leaves its range. */
-static bool
-aggregate(const partition *p, const gs_window_function *f, int64_t a, int64_t b, value *out)
+/* A frame, and an aggregate over it. */
+typedef struct framed
 {
-	bool fits = true;
-	wide count = 0;
+	int64_t a, b;
+	wide count; /* of values that are not NULL */
+	value value;
+	bool fits; /* it did not leave its range */
+} framed;
 
-	*out = (value){.null = f->function != GS_WINDOW_COUNT};
-	for (int64_t k = a; k <= b; k++)
+/* An aggregate over a frame from a to b; *last is that of the row before, whose values come first in this one if it
+ * begins where that did. */
+static void
+aggregate(const partition *p, const gs_window_function *f, int64_t a, int64_t b, framed *last)
+{
+	value *out = &last->value;
+
+	if (last->count < 0 || a != last->a || b < last->b || last->b < last->a)
+		*last = (framed){.a = a, .b = a - 1, .value.null = f->function != GS_WINDOW_COUNT, .fits = true};
+	for (int64_t k = last->b + 1; k <= b; k++)
 	{
 		value v = {0}, old = *out;
 
@@ -146,21 +164,21 @@ aggregate(const partition *p, const gs_window_function *f, int64_t a, int64_t b,
 			v = value_at(p, f->column, k);
 		if (v.null)
 			continue;
-		count++;
+		last->count++;
 		if (f->function == GS_WINDOW_COUNT)
-			out->i = count;
+			out->i = last->count;
 		else if (old.null)
 			*out = v;
 		else if (f->function == GS_WINDOW_SUM)
 		{
 			out->d = old.d + v.d;
-			fits &= v.real ? !(isinf(out->d) && !isinf(old.d) && !isinf(v.d))
-						   : !__builtin_add_overflow(old.i, v.i, &out->i);
+			last->fits &= v.real ? !(isinf(out->d) && !isinf(old.d) && !isinf(v.d))
+								 : !__builtin_add_overflow(old.i, v.i, &out->i);
 		}
 		else if (f->function == GS_WINDOW_MIN ? compare_values(v, old) <= 0 : compare_values(v, old) >= 0)
 			*out = v;
 	}
-	return fits;
+	last->b = b;
 }
 
 /* ---- functions */
@@ -191,20 +209,13 @@ run_of(const partition *p, uint32_t column, int64_t i, const value *before)
 	return run;
 }
 
-/* Of ranks: the first peer, and the number of groups of peers up to it. */
-static int64_t
-first_peer(const partition *p, int64_t i)
-{
-	while (i > 0 && equal_by(p, 0, p->norders, i - 1, i))
-		i--;
-	return i;
-}
-
-/* The value of a row; before: that of the row before. */
+/* The value of a row; before: that of the row before, as is *last of frames. */
 static bool
-function_value(const partition *p, const gs_window_function *f, int64_t i, const value *before, value *out)
+function_value(const partition *p, const gs_window_function *f, int64_t i, const value *before, framed *last,
+			   value *out)
 {
-	int64_t a, b, at;
+	int64_t a, b = last->b, at;
+	bool peer = i > 0 && equal_by(p, 0, p->norders, i - 1, i); /* of the row before */
 
 	*out = (value){0};
 	switch (f->function)
@@ -213,17 +224,19 @@ function_value(const partition *p, const gs_window_function *f, int64_t i, const
 			out->i = i + 1;
 			return true;
 		case GS_WINDOW_RANK:
-			out->i = first_peer(p, i) + 1;
+			out->i = peer ? before->i : i + 1;
 			return true;
 		case GS_WINDOW_DENSE_RANK:
-			out->i = i == 0 ? 1 : before->i + !equal_by(p, 0, p->norders, i - 1, i);
+			out->i = i == 0 ? 1 : before->i + !peer;
 			return true;
 		case GS_WINDOW_PERCENT_RANK:
-			*out = (value){.real = true, .d = p->n == 1 ? 0 : (double) first_peer(p, i) / (double) (p->n - 1)};
+			*out = (value){.real = true, .d = p->n == 1 ? 0 : (double) i / (double) (p->n - 1)};
+			if (peer)
+				*out = *before;
 			return true;
 		case GS_WINDOW_CUME_DIST:
-			frame_of(p, &(gs_window_function){.frame = GS_FRAME_PEERS}, i, &a, &b);
-			*out = (value){.real = true, .d = (double) (b + 1) / (double) p->n};
+			last->b = last_peer(p, i, last->b);
+			*out = (value){.real = true, .d = (double) (last->b + 1) / (double) p->n};
 			return true;
 		case GS_WINDOW_NTILE:
 			out->i = bucket(i, p->n, f->number);
@@ -250,7 +263,12 @@ function_value(const partition *p, const gs_window_function *f, int64_t i, const
 	}
 	frame_of(p, f, i, &a, &b);
 	if (f->function >= GS_WINDOW_COUNT)
-		return aggregate(p, f, a, b, out);
+	{
+		aggregate(p, f, a, b, last);
+		*out = last->value;
+		return last->fits;
+	}
+	last->b = b;
 	at = f->function == GS_WINDOW_FIRST ? a : f->function == GS_WINDOW_LAST ? b : a + f->number - 1;
 	if (a > b || f->number - 1 > b - a)
 		out->null = true;
@@ -268,10 +286,11 @@ do_partition(const partition *p, const gs_window_step *w, const plain_segment *t
 	for (uint32_t c = 0; c < w->nfunctions; c++)
 	{
 		value v = {0}, before = {0};
+		framed last = {.b = -1, .count = -1};
 
 		for (int64_t i = 0; i < p->n; i++, before = v)
 		{
-			fits &= function_value(p, &w->functions[c], i, &before, &v);
+			fits &= function_value(p, &w->functions[c], i, &before, &last, &v);
 			put_value((gs_type) p->steps->types[nsource + c], (plain_segment *) to, nsource + c, p->rows[i], v);
 		}
 	}
