@@ -174,7 +174,7 @@ sub clickbench
 			my $ms = $query->{sides}{$side}{ms} or next;
 			my $ratio = $query->{sides}{off}{ms} / $ms;
 			my ($from, $to) = sort { $a <=> $b } $x->(1), $x->($ratio < 0.5 ? 0.5 : $ratio > 500 ? 500 : $ratio);
-			my $hollow = $side eq 'cpu' && !$query->{source}{from};
+			my $hollow = $side eq 'cpu' && !$query->{sides}{$side}{source}{from};
 
 			$svg .= sprintf qq{<rect x="%.1f" y="%.1f" width="%.1f" height="5" %s><title>%s: %.1f</title></rect>\n},
 			  $from, $at, $to - $from > 1 ? $to - $from : 1,

@@ -5,16 +5,22 @@
 #         plain      gpusort without columns
 #         cpu, gpu   with columns, in a service that has that engine
 #         duckdb     DuckDB in memory, over the rows of the same tables
-# RUNS    timed runs of each side, default 3; the result is their median.  What has taken a minute is not run again.
+# RUNS    timed runs of each side, default 3; the result is their median
+# ENOUGH  seconds after which a side is not run again, default 60; the run for its rows is its time where that took as
+#         long
+# ONCE    sides whose run for their rows is their only one, separated by blanks
 # ONLY    a pattern: which queries, by name
 # CLOCK   "processor": times are processor times of the session, or DuckDB, and of the service, for busy machines; no
 #         query has parallel workers then
 # TIMEOUT seconds after which PostgreSQL gives up a query, default 300
+# UNTIL   the second, as date +%s counts them, from which on no other query is begun
+# TARGETS "no": the table of hits is not held against targets.txt, which takes as long as several queries
 #
 # What is timed is what a client waits for, with all rows: by psql's clock, or by Python's around DuckDB's.  Before that
-# each side runs once for its rows, which are compared as far as the query determines them: rows that are equal in what
-# a LIMIT orders by may be any of them.  Numbers with a fraction may differ in the tenth digit between PostgreSQL and
-# DuckDB, whose averages are floats, and where floats are summed; all others are equal to the digit.
+# each side runs once for its rows, which are compared as far as the query determines them, with PostgreSQL's, or, if it
+# gave up, with those of the first side that did not: rows that are equal in what a LIMIT orders by may be any of them.
+# Numbers with a fraction may differ in the tenth digit between PostgreSQL and DuckDB, whose averages are floats, and
+# where floats are summed; all others are equal to the digit.
 #
 # An existing JSON_FILE gets the sides added that were measured now.
 use strict;
@@ -22,6 +28,8 @@ use warnings;
 
 use FindBin;
 use lib $FindBin::Bin;
+use Digest::MD5 qw(md5_hex);
+use Encode qw(encode_utf8);
 use IPC::Open2;
 use JSON::PP;
 use List::Util qw(sum);
@@ -34,6 +42,9 @@ my $runs = $ENV{RUNS} || 3;
 my $wanted = $ENV{ONLY} || '.';
 my $by_processor = ($ENV{CLOCK} // '') eq 'processor';
 my $timeout = $ENV{TIMEOUT} || 300;
+my $enough_ms = 1000 * ($ENV{ENOUGH} || 60);
+my %once = map { $_ => 1 } split ' ', $ENV{ONCE} // '';
+my $until = $ENV{UNTIL} || 'inf';
 my $here = "$FindBin::Bin/clickbench";
 my %settings = (
 	off => 'SET gpusort.enabled = off',
@@ -74,20 +85,46 @@ sub start_duckdb
 	return decode_json(scalar readline $duckdb{out})->{version};
 }
 
+# Writes a table to files, as many at a time as there are cores.
+sub write_table
+{
+	my ($table, @files) = @_;
+	my $pages = $session{off}->query("SELECT pg_relation_size('$table') / current_setting('block_size')::int");
+	my @places = map { int($pages * $_ / @files) } 0 .. @files;
+	my @children = map {
+		my $rows = "SELECT * FROM $table WHERE ctid >= '($places[$_],0)' AND ctid < '($places[$_ + 1],0)'";
+		my $child = fork() // die "fork: $!\n";
+
+		if ($child == 0)
+		{
+			Session->new($psql, $database)->query("COPY ($rows) TO '$files[$_]' (FORMAT csv, NULL '\\N')");
+			exec 'true';
+		}
+		$child
+	} 0 .. $#files;
+
+	foreach my $child (@children)
+	{
+		waitpid $child, 0;
+		die "writing $table failed\n" if $?;
+	}
+	return;
+}
+
 # Gives DuckDB a table of PostgreSQL's.
 sub load_duckdb
 {
 	my ($table) = @_;
-	my $file = "$json_file.csv";
+	my @files = map { "$json_file.$_.csv" } 1 .. cores();
 	my $columns = $session{off}->query("SELECT string_agg(format('%I %s', attname, replace(format_type(atttypid, "
 			. "atttypmod), 'character(1)', 'varchar')), ', ' ORDER BY attnum) FROM pg_attribute "
 			. "WHERE attrelid = '$table'::regclass AND attnum > 0");
 
-	$session{off}->query("\\copy $table TO '$file' (FORMAT csv, NULL '\\N')\n");
+	write_table($table, @files);
 	duckdb(sql => "CREATE TABLE $table ($columns)");
-	duckdb(sql => "COPY $table FROM '$file' (FORMAT csv, HEADER false, QUOTE '\"', ESCAPE '\"', "
+	duckdb(sql => "COPY $table FROM '$json_file.*.csv' (FORMAT csv, HEADER false, QUOTE '\"', ESCAPE '\"', "
 			. "NULLSTR '\\N')");
-	unlink $file;
+	unlink @files;
 	return;
 }
 
@@ -125,16 +162,26 @@ sub clickbench
 	return @queries;
 }
 
-# The rows of a query on a side, each an array of columns.
+# The rows of a query on a side, each an array of columns, and the milliseconds of the query if it is the one that is
+# timed.
 sub rows_of
 {
 	my ($side, $query) = @_;
 	my $sql = $query->{check} // $query->{sql};
+	my ($ms, @rows);
 
-	return duckdb(sql => $sql, rows => JSON::PP::true)->{rows} if $side eq 'duckdb';
-	my @rows;
-	$session{$side}->stream($sql, sub { push @rows, [ split /\t/, $_[0] =~ s/\n\z//r, -1 ] });
-	return \@rows;
+	if ($side eq 'duckdb')
+	{
+		my $said = duckdb(sql => $sql, rows => JSON::PP::true);
+		($ms, @rows) = ($said->{ms}, @{ $said->{rows} });
+	}
+	else
+	{
+		$session{$side}->stream("\\timing on\n$sql;\n\\timing off\n",
+			sub { push @rows, [ split /\t/, $_[0] =~ s/\n\z//r, -1 ] });
+		($ms) = (pop @rows)->[0] =~ /^Time: ([\d.]+) ms/;
+	}
+	return (\@rows, $by_processor || $query->{check} ? undef : $ms);
 }
 
 # What of rows the query determines: how many there are, the order, and those that no LIMIT chose among equals.
@@ -162,13 +209,20 @@ sub rounded
 		@$rows ];
 }
 
+# What tells answers apart: digests of what the query determines, to the digit and rounded.
+sub digests
+{
+	my ($query, $rows) = @_;
+	return { exact => md5_hex(encode_utf8(determined($query, $rows))),
+		rounded => md5_hex(encode_utf8(determined($query, rounded($rows)))) };
+}
+
 # Is the answer of a side that of PostgreSQL?
 sub equal
 {
-	my ($side, $query, $rows, $base) = @_;
-	my $exact = $side ne 'duckdb' && $query->{sql} !~ /\bamount\b/;
-	my ($ours, $theirs) = map { determined($query, $exact ? $_ : rounded($_)) } $rows, $base;
-	return $ours eq $theirs;
+	my ($side, $query, $ours, $base) = @_;
+	my $how = $side ne 'duckdb' && $query->{sql} !~ /\bamount\b/ ? 'exact' : 'rounded';
+	return $ours->{$how} eq $base->{$how};
 }
 
 # Milliseconds of processor time of a query on a side.
@@ -238,28 +292,39 @@ sub source_of
 	return { from => '', why => $why // $reason // 'PostgreSQL\'s plan costs less, or has no part for columns' };
 }
 
+# Runs a query on a side for its rows, and says whether they are those of the answer.
+sub compare
+{
+	my ($side, $query, $result) = @_;
+	my ($rows, $ms) = eval { rows_of($side, $query) };
+
+	return { error => $@ =~ s/\n.*//sr } if !$rows;
+	my $digests = digests($query, $rows);
+	$result->{answer} //= $digests;
+	return { equal => equal($side, $query, $digests, $result->{answer}) ? JSON::PP::true : JSON::PP::false,
+		defined $ms && ($once{$side} || $ms >= $enough_ms) ? (ms => $ms) : () };
+}
+
 # What is measured of a query on all sides.
 sub measure
 {
 	my ($query, $before) = @_;
 	my $result = $before // { name => $query->{name}, group => $query->{group}, sides => {} };
-	my $base = rows_of('off', $query);
 	my %ms;
 
+	delete $result->{answer} if grep { $_ eq 'off' } @sides;
 	foreach my $side (@sides)
 	{
 		wake($side);
-		my $rows = eval { $side eq 'off' ? $base : rows_of($side, $query) };
-
-		if (!$rows) { $result->{sides}{$side} = { error => $@ =~ s/\n.*//sr }; next }
-		$result->{sides}{$side} = { equal => equal($side, $query, $rows, $base) ? JSON::PP::true : JSON::PP::false };
-		$result->{source} = source_of($side, $query) if $side =~ /^[cg]pu$/;
+		$result->{sides}{$side} = compare($side, $query, $result);
+		$result->{sides}{$side}{source} = source_of($side, $query) if $side =~ /^[cg]pu$/;
 	}
+	my @timed = grep { !$result->{sides}{$_}{error} && !defined $result->{sides}{$_}{ms} } @sides;
 	foreach my $run (1 .. $runs)
 	{
-		foreach my $side (grep { !$result->{sides}{$_}{error} } @sides)
+		foreach my $side (@timed)
 		{
-			next if sum(0, @{ $ms{$side} // [] }) >= 60000;
+			next if @{ $ms{$side} // [] } && ($once{$side} || sum(@{ $ms{$side} }) >= $enough_ms);
 			wake($side);
 			push @{ $ms{$side} }, timed($side, $query);
 		}
@@ -273,6 +338,7 @@ sub measure
 # Holds the table of hits against targets.txt.
 sub targets
 {
+	return [] if ($ENV{TARGETS} // '') eq 'no';
 	my @targets = map { [ split / \| / ] } grep { /^[^#].* \| / } split /\n/, slurp("$here/targets.txt");
 	my @ours = split /\t/, $session{off}->query('SELECT ' . join(', ', map { $_->[3] } @targets) . ' FROM hits');
 
@@ -306,7 +372,7 @@ foreach my $side ('off', grep { !/^(?:off|duckdb)$/ } @sides)
 {
 	$session{$side} = Session->new($psql, $database);
 	$session{$side}->query('SET max_parallel_workers_per_gather = 0') if $by_processor;
-	$session{$side}->query("SET statement_timeout = '${timeout}s'; $settings{$side};\n\\pset fieldsep '\\t'\n");
+	$session{$side}->query("$settings{$side};\n\\pset fieldsep '\\t'\n");
 }
 my $result = -e $json_file ? decode_json(do { local $/; open my $in, '<', $json_file or die; <$in> }) : prepare();
 if (grep { $_ eq 'duckdb' } @sides)
@@ -314,10 +380,15 @@ if (grep { $_ eq 'duckdb' } @sides)
 	$result->{duckdb} = start_duckdb();
 	load_duckdb($_) foreach qw(hits sales lineitem);
 }
+$_->query("SET statement_timeout = '${timeout}s'") foreach values %session;
 my %before = map { ("$_->{group} $_->{name}" => $_) } @{ $result->{queries} };
-$result->{queries} = [ map { measure($_, $before{"$_->{group} $_->{name}"}) } grep { $_->{name} =~ /$wanted/ }
-	clickbench(), named_queries('TPC-H', "$FindBin::Bin/everyday/tpch.sql", qr/^Q[16] /),
-	named_queries('sales', "$here/road.sql", qr/./) ];
+my @queries = (clickbench(), named_queries('TPC-H', "$FindBin::Bin/everyday/tpch.sql", qr/^Q[16] /),
+	named_queries('sales', "$here/road.sql", qr/./));
+$result->{queries} = [ grep { defined } map {
+	my $query = $_;
+	my $before = $before{"$query->{group} $query->{name}"};
+	$query->{name} =~ /$wanted/ && time < $until ? measure($query, $before) : $before;
+} @queries ];
 open my $out, '>', $json_file or die "$json_file: $!\n";
 print $out JSON::PP->new->canonical->pretty->encode($result);
 close $out or die "$json_file: $!\n";

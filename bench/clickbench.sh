@@ -12,11 +12,12 @@
 #   DUCKDB     directory with the Python package duckdb, or "no"; without it PyPI's goes into build/
 #   TPCHGEN, TPCH_DATA  as in everyday.sh
 #   SETTINGS   more lines for postgresql.conf
+#   SIDES      default "off plain"; columns and DuckDB are added
 #
 # CLOCK=processor measures processor time, for busy machines: PostgreSQL without parallel workers.
 #
-# With a GPU columns are measured on it and, in a second server run over the same data, on the CPU.  RUNS, TIMEOUT and
-# ONLY are clickbench.pl's.
+# With a GPU columns are measured on it and, in a second server run over the same data, on the CPU, until UNTIL_CPU
+# where there is an UNTIL.  Other variables are clickbench.pl's.
 . "$(dirname "$0")/lib.sh"
 
 # Sets clickbench, the directory of ClickBench's two files, whose checksums are known.
@@ -44,10 +45,10 @@ find_duckdb() {
 
 # The table of hits, its parts at once.
 load_hits() {
-	local part children=()
+	local part range children=()
 	for ((part = 0; part < cores; part++)); do
-		"$work/hits" "$ROWS" $((ROWS * part / cores)) $((ROWS * (part + 1) / cores)) |
-			"${psql[@]}" -c 'COPY hits FROM STDIN' &
+		range="$((ROWS * part / cores)) $((ROWS * (part + 1) / cores))"
+		"${psql[@]}" -c "COPY hits FROM PROGRAM '$work/hits $ROWS $range'" &
 		children+=($!)
 	done
 	for part in "${children[@]}"; do wait "$part"; done
@@ -63,6 +64,7 @@ serve() {
 		work_mem = $((memory_mb / 32))MB
 		max_parallel_workers_per_gather = $workers
 		max_parallel_workers = $cores
+		max_parallel_maintenance_workers = $workers
 		max_worker_processes = $((cores + 16))
 		effective_cache_size = $((memory_mb / 2))MB
 		gpusort.service_options = '$1'
@@ -95,13 +97,14 @@ rows_of lineitem | "${psql[@]}" -c 'COPY lineitem FROM STDIN (FORMAT csv, HEADER
 "${psql[@]}" -v rows="$ROWS_SALES" -f "$root/bench/clickbench/sales.sql" >&2
 json=$work/tree/clickbench.json
 status=0
-sides=(off plain "$side")
+read -r -a sides <<<"${SIDES:-off plain} $side"
 if [ "$DUCKDB" != no ]; then sides+=(duckdb); fi
 as_server perl "$work/tree/bench/clickbench.pl" "$bindir/psql" postgres "$json" "${sides[@]}" || status=$?
 if [ $side = gpu ]; then
 	as_server "$bindir/pg_ctl" stop -D "$work/table" -m fast -s
 	as_server "$bindir/pg_ctl" start -D "$work/table" -w -s -o "-c gpusort.service_options=--engine=cpu"
-	as_server perl "$work/tree/bench/clickbench.pl" "$bindir/psql" postgres "$json" cpu || status=$?
+	UNTIL=${UNTIL_CPU:-} as_server perl "$work/tree/bench/clickbench.pl" "$bindir/psql" postgres "$json" cpu ||
+		status=$?
 fi
 cp "$json" "$root/bench/results/clickbench-$LABEL.json"
 perl "$root/bench/clickbench/table.pl" "$json" | keep "clickbench-$LABEL.txt"

@@ -26,7 +26,7 @@ sub factor
 sub means
 {
 	my ($what, @queries) = @_;
-	return sprintf '%-24s %s', sprintf('%s (%d)', $what, scalar @queries), join '   ', map {
+	return sprintf '%-28s %s', sprintf('%s (%d)', $what, scalar @queries), join '   ', map {
 		my $side = $_;
 		sprintf '%s %.1f', $title{$side}, mean(map { factor($_, $side) } @queries)
 	} grep { $_ ne 'off' } @sides;
@@ -37,7 +37,7 @@ printf "# ClickBench's queries and others, %s, %d cores, PostgreSQL %s with %d w
 printf "# hits: %d rows, %.0f MB; loaded as columns in %.1f s, %.0f MB\n", $result->{rows}{hits},
   $result->{bytes} / 1e6, $result->{load_ms}{hits} / 1e3, $result->{held_bytes} / 1e6;
 printf "# %s\n", join '; ', map { sprintf '%s %.4g (%s%s)', @$_{qw(name ours wanted)}, $_->{met} ? '' : ', MISSED' }
-  @{ $result->{targets} };
+  @{ $result->{targets} } if @{ $result->{targets} };
 print "# ms of processor time, without parallel workers; a load of $result->{load} when the queries began\n"
   if ($result->{clock} // '') eq 'processor';
 print "# ms, medians of $result->{runs}; in brackets how many times faster than PostgreSQL; * from columns, "
@@ -50,7 +50,7 @@ foreach my $query (@{ $result->{queries} })
 	foreach my $side (@sides)
 	{
 		my $one = $query->{sides}{$side} // {};
-		my $mark = $side !~ /^[cg]pu$/ ? '' : { answer => '*', rows => '+' }->{ $query->{source}{from} } // '';
+		my $mark = $side !~ /^[cg]pu$/ ? '' : { answer => '*', rows => '+' }->{ $one->{source}{from} // '' } // '';
 
 		$cells .= sprintf '%20s', !defined $one->{ms} ? $one->{error} ? 'failed' : '-'
 		  : $side eq 'off' ? sprintf '%.1f', $one->{ms}
@@ -59,10 +59,17 @@ foreach my $query (@{ $result->{queries} })
 	printf "%-40s%s\n", ($query->{group} eq 'ClickBench' ? '' : "$query->{group}: ") . $query->{name}, $cells;
 }
 my @clickbench = grep { $_->{group} eq 'ClickBench' } @{ $result->{queries} };
-my @from = grep { $_->{source}{from} } @clickbench;
-print "# geometric means of how many times faster\n";
-print means('ClickBench', @clickbench), "\n", means('from columns', @from), "\n",
-  means('the others', grep { !$_->{source}{from} } @clickbench), "\n",
-  means('TPC-H and sales', grep { $_->{group} ne 'ClickBench' } @{ $result->{queries} }), "\n";
-printf "# not from columns: %d of %d\n", @clickbench - @from, scalar @clickbench;
-print map { "$_->{name}: $_->{source}{why}\n" } grep { !$_->{source}{from} } @{ $result->{queries} };
+my @columns = grep { /^[cg]pu$/ } @sides;
+
+# Queries of ClickBench that a side answers from columns, or does not.
+sub from_columns { my ($side, $is) = @_; return grep { !!$_->{sides}{$side}{source}{from} eq !!$is } @clickbench }
+
+print "# geometric means of how many times faster\n", means('ClickBench', @clickbench), "\n";
+print means($_ eq 'cpu' ? 'from columns' : 'from columns, GPU', from_columns($_, 1)), "\n" foreach @columns;
+print means('TPC-H and sales', grep { $_->{group} ne 'ClickBench' } @{ $result->{queries} }), "\n";
+foreach my $side (@columns)
+{
+	printf "# %s, not from columns: %d of %d\n", $title{$side}, scalar(() = from_columns($side, 0)), scalar @clickbench;
+	print map { "$_->{name}: $_->{sides}{$side}{source}{why}\n" }
+	  grep { $_->{sides}{$side} && !$_->{sides}{$side}{source}{from} } @{ $result->{queries} };
+}
