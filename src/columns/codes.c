@@ -23,16 +23,27 @@
 /* A mapped file.  Codes may use it after a larger copy has taken its place. */
 struct DictionaryFile
 {
-	const gsd_dictionary *mapped;
+	gsd_entries entries;
 	Size		bytes;
 	int			users;
+	uint32		checked;		/* the first strings, which are in the database's encoding */
+	bool		damaged;		/* something impossible was found */
 };
 
-/* Returns the file's header. */
-const gsd_dictionary *
-dictionary_mapped(const DictionaryFile *file)
+const char	codes_impossible[] = "strings of the service's dictionary are impossible";
+
+/* Returns the number of entries that a file has now. */
+uint32
+dictionary_count(const DictionaryFile *file)
 {
-	return file->mapped;
+	return gsd_entries_count(&file->entries);
+}
+
+/* Returns the bytes of a file. */
+Size
+dictionary_bytes(const DictionaryFile *file)
+{
+	return file->bytes;
 }
 
 /* Unmaps a file that nobody uses any more.  NULL: no file. */
@@ -43,7 +54,7 @@ release(void *arg)
 
 	if (file == NULL || --file->users > 0)
 		return;
-	munmap(unconstify(gsd_dictionary *, file->mapped), file->bytes);
+	munmap(file->entries.file, file->bytes);
 	pfree(file);
 }
 
@@ -61,24 +72,26 @@ dictionary_unmap(DictionaryMaps *maps)
 	memset(maps, 0, sizeof(*maps));
 }
 
-/* Maps a file whose size fits its header, for one user.  Closes fd.  NULL: it is not one. */
+/* Maps a file whose size fits its header, for one user.  Closes fd.  NULL: it is not one, or cannot be mapped. */
 static DictionaryFile *
-map_file(int fd)
+map_file(int fd, EngineFailure *why)
 {
 	DictionaryFile *file = MemoryContextAllocZero(TopMemoryContext, sizeof(*file));
 	int			seals = fcntl(fd, F_GET_SEALS);
 	struct stat st = {0};
-	const gsd_dictionary *mapped = MAP_FAILED;
+	void	   *mapped = MAP_FAILED;
 
 	/* whoever could shrink it could have readers fault */
-	if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &st) == 0 && st.st_size >= (off_t) sizeof(*mapped))
+	if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &st) == 0 && st.st_size > 0)
 		mapped = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
-	*file = (DictionaryFile) {mapped, (Size) st.st_size, 1};
-	if (mapped != MAP_FAILED && mapped->magic == GSD_DICTIONARY_MAGIC && gsd_dictionary_bytes(mapped) == file->bytes)
+	file->bytes = (Size) st.st_size;
+	file->users = 1;
+	if (mapped != MAP_FAILED && gsd_entries_open(&file->entries, mapped, file->bytes))
 		return file;
+	*why = mapped != MAP_FAILED ? ENGINE_PROTOCOL : ENGINE_NO_FILE;
 	if (mapped != MAP_FAILED)
-		munmap(unconstify(gsd_dictionary *, mapped), file->bytes);
+		munmap(mapped, file->bytes);
 	pfree(file);
 	return NULL;
 }
@@ -93,13 +106,13 @@ dictionary_map(DictionaryMaps *maps, ServiceLink *link, uint64 table, uint32 col
 	if (maps->table != table)
 		dictionary_unmap(maps);
 	maps->table = table;
-	if (*file != NULL && !__atomic_load_n(&(*file)->mapped->retired, __ATOMIC_ACQUIRE))
+	if (*file != NULL && !(*file)->damaged && !__atomic_load_n(&(*file)->entries.file->retired, __ATOMIC_ACQUIRE))
 		return *file;
 	fd = store_dictionary(link, table, column, why);
 	release(*file);
 	*file = NULL;
-	if (fd >= 0 && (*file = map_file(fd)) == NULL)
-		*why = ENGINE_NO_FILE;
+	if (fd >= 0)
+		*file = map_file(fd, why);
 	return *file;
 }
 
@@ -117,8 +130,8 @@ codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, Size most_by
 	codes->context = AllocSetContextCreate(CurrentMemoryContext, "gpusort new strings", ALLOCSET_SMALL_SIZES);
 	if (file == NULL)
 		return;
-	codes->file = file->mapped;
-	codes->limit = gsd_dictionary_count(codes->file);
+	codes->file = file;
+	codes->limit = dictionary_count(file);
 	end = MemoryContextAllocZero(codes->context, sizeof(*end));
 	end->func = release;
 	end->arg = file;
@@ -166,8 +179,10 @@ grow(StringCodes *codes)
 uint32
 codes_find(const StringCodes *codes, const char *p, uint32 bytes)
 {
-	uint32		code = codes->file != NULL ? gsd_dictionary_find(codes->file, p, bytes) : GSD_NO_CODE;
+	uint32		code = codes->file != NULL ? gsd_entries_find(&codes->file->entries, p, bytes) : GSD_NO_CODE;
 
+	if (code == GSD_DAMAGED)
+		codes->file->damaged = true;
 	/* what came after the beginning may have a temporary code */
 	if (code < codes->limit)
 		return code;
@@ -201,11 +216,12 @@ codes_of(StringCodes *codes, const char *p, uint32 bytes)
 	return codes->limit + codes->count - 1;
 }
 
-const char *
-codes_string(const StringCodes *codes, uint64 code, uint32 *bytes)
+/* Returns the string of a code, or NULL. */
+static const char *
+string_of_code(const StringCodes *codes, uint64 code, uint32 *bytes)
 {
 	if (code < codes->limit)
-		return gsd_dictionary_string(codes->file, (uint32) code, bytes);
+		return gsd_entries_string(&codes->file->entries, (uint32) code, bytes);
 	if (code - codes->limit >= codes->count)
 		return NULL;
 	*bytes = codes->strings[code - codes->limit].bytes;
@@ -220,12 +236,18 @@ codes_held(StringCodes *codes, const char *p, uint32 bytes)
 	return codes->ranks != NULL && code != GSD_NO_CODE ? codes->ranks->ranks[code] : code;
 }
 
-const char *
-codes_held_string(const StringCodes *codes, uint64 held, uint32 *bytes)
+bool
+codes_sound(const StringCodes *codes)
+{
+	return codes->file == NULL || !codes->file->damaged;
+}
+
+uint64
+codes_of_held(const StringCodes *codes, uint64 held)
 {
 	if (codes->ranks == NULL)
-		return codes_string(codes, held, bytes);
-	return held < codes->ranks->count ? codes_string(codes, codes->ranks->codes[held], bytes) : NULL;
+		return held;
+	return held < codes->ranks->count ? codes->ranks->codes[held] : GSD_NO_CODE;
 }
 
 char *
@@ -275,29 +297,73 @@ string_of_datum(Oid base, int32 typmod, const char *datum, const char **p, uint3
 	return base != BPCHAROID || trim(typmod, *p, bytes);
 }
 
-/* Returns a char(n) with its blanks. */
-static Datum
-padded(int32 typmod, const char *p, uint32 bytes)
+/* Makes a char(n) with its blanks.  Returns false if the string is longer. */
+static bool
+pad(int32 typmod, const char *p, uint32 bytes, Datum *value)
 {
-	uint32		blanks = (uint32) (typmod - (int32) VARHDRSZ) - (uint32) pg_mbstrlen_with_len(p, (int) bytes);
-	struct varlena *value = palloc(VARHDRSZ + bytes + blanks);
+	int			blanks = typmod - VARHDRSZ - pg_mbstrlen_with_len(p, (int) bytes);
+	struct varlena *padded;
 
-	SET_VARSIZE(value, VARHDRSZ + bytes + blanks);
-	memcpy(VARDATA(value), p, bytes);
-	memset(VARDATA(value) + bytes, ' ', blanks);
-	return PointerGetDatum(value);
+	if (blanks < 0)
+		return false;
+	padded = palloc((Size) VARHDRSZ + bytes + blanks);
+	SET_VARSIZE(padded, VARHDRSZ + bytes + blanks);
+	memcpy(VARDATA(padded), p, bytes);
+	memset(VARDATA(padded) + bytes, ' ', blanks);
+	*value = PointerGetDatum(padded);
+	return true;
 }
 
-Datum
-datum_of_string(Oid base, int32 typmod, const char *p, uint32 bytes)
+/* Makes a name.  Returns false if the string is longer. */
+static bool
+make_name(const char *p, uint32 bytes, Datum *value)
 {
 	Name		name;
 
-	if (base == BPCHAROID)
-		return padded(typmod, p, bytes);
-	if (base != NAMEOID)
-		return PointerGetDatum(cstring_to_text_with_len(p, (int) bytes));
+	if (bytes >= NAMEDATALEN)
+		return false;
 	name = palloc0(NAMEDATALEN);
 	memcpy(NameStr(*name), p, bytes);
-	return NameGetDatum(name);
+	*value = NameGetDatum(name);
+	return true;
+}
+
+/* Returns true if a string is in the database's encoding: a dictionary's is looked at once. */
+static bool
+is_encoded(const StringCodes *codes, uint64 code, const char *p, uint32 bytes)
+{
+	DictionaryFile *file = codes->file;
+
+	if (code >= codes->limit || code < file->checked)
+		return true;
+	if (!pg_verifymbstr(p, (int) bytes, true))
+		return false;
+	if (code == file->checked)
+		file->checked++;
+	return true;
+}
+
+/* Makes a datum of the type.  Returns false if the string is longer than the type's. */
+static bool
+datum_of_string(Oid base, int32 typmod, const char *p, uint32 bytes, Datum *value)
+{
+	if (base == BPCHAROID)
+		return pad(typmod, p, bytes, value);
+	if (base == NAMEOID)
+		return make_name(p, bytes, value);
+	*value = PointerGetDatum(cstring_to_text_with_len(p, (int) bytes));
+	return true;
+}
+
+bool
+codes_datum(const StringCodes *codes, Oid base, int32 typmod, uint64 code, Datum *value)
+{
+	uint32		bytes;
+	const char *p = string_of_code(codes, code, &bytes);
+
+	if (p != NULL && is_encoded(codes, code, p, bytes) && datum_of_string(base, typmod, p, bytes, value))
+		return true;
+	if (code < codes->limit)
+		codes->file->damaged = true;
+	return false;
 }

@@ -13,7 +13,8 @@
 /* A mapped dictionary. */
 typedef struct DictionaryFile DictionaryFile;
 
-extern const gsd_dictionary *dictionary_mapped(const DictionaryFile *file);
+extern uint32 dictionary_count(const DictionaryFile *file);
+extern Size dictionary_bytes(const DictionaryFile *file);
 
 /* The order of a dictionary's first strings by a collation, as codes, which a session keeps. */
 typedef struct StringOrder
@@ -56,7 +57,7 @@ typedef struct StringRanks
 
 typedef struct StringCodes
 {
-	const gsd_dictionary *file;
+	DictionaryFile *file;
 	uint32		limit;			/* codes from here on are temporary, each a place in this list: */
 	uint32		count;
 	uint32		room;
@@ -86,14 +87,22 @@ extern uint32 codes_of(StringCodes *codes, const char *p, uint32 bytes);
 /* Returns the code of a string that has one, or GSD_NO_CODE. */
 extern uint32 codes_find(const StringCodes *codes, const char *p, uint32 bytes);
 
-/* Returns the string of a code, or NULL: there is no such code. */
-extern const char *codes_string(const StringCodes *codes, uint64 code, uint32 *bytes);
+/* Why no answer comes from a dictionary that is not sound: something in it has been found to be impossible. */
+extern const char codes_impossible[];
+
+extern bool codes_sound(const StringCodes *codes);
+
+/*
+ * Makes a datum of a code's string, in the current context.  Returns false if there is no such code, or if its string
+ * is none of the type in the database's encoding: the dictionary is the service's, and not to be trusted.
+ */
+extern bool codes_datum(const StringCodes *codes, Oid base, int32 typmod, uint64 code, Datum *value);
 
 /* Returns what a string is known by to the service, its code or its rank; GSD_NO_CODE: no row has it. */
 extern uint32 codes_held(StringCodes *codes, const char *p, uint32 bytes);
 
-/* Returns the string that the service knows by a number, or NULL: there is none. */
-extern const char *codes_held_string(const StringCodes *codes, uint64 held, uint32 *bytes);
+/* Returns the code of what the service knows by a number, or GSD_NO_CODE: there is none. */
+extern uint64 codes_of_held(const StringCodes *codes, uint64 held);
 
 /* Writes the list of new strings (gsd_strings).  Returns where it ends. */
 extern char *codes_write(const StringCodes *codes, char *to);
@@ -104,8 +113,5 @@ extern char *codes_write(const StringCodes *codes, char *to);
  * held.
  */
 extern bool string_of_datum(Oid base, int32 typmod, const char *datum, const char **p, uint32 *bytes);
-
-/* Returns a datum of the type, in the current context. */
-extern Datum datum_of_string(Oid base, int32 typmod, const char *p, uint32 bytes);
 
 #endif

@@ -374,6 +374,8 @@ answer_leaves(Asking *asking, Leaf *first, int count)
 		why = leaves_have_strings(asking->question->query) ? begin_strings(asking) : NULL;
 		if (why == NULL)
 			why = ask(asking, &stale);
+		if (why == NULL && !leaves_codes_sound(asking->question->query))
+			why = codes_impossible;
 		if (!stale)
 			return why;
 	}

@@ -147,6 +147,8 @@ leaves_begin_codes(const Leaves *leaves, const Leaf *held, ServiceLink *link, Co
 		query->codes[i] = NULL;
 		if (query->columns[i].form != COLUMN_CODES)
 			continue;
+		if (query->columns[i].gs != GS_U8 && query->columns[i].gs != GS_U16 && query->columns[i].gs != GS_U32)
+			return "its map is not readable";
 		file = held_dictionary(link, held->held, (int) held->indexes[i], &why);
 		if (file == NULL)
 			break;
@@ -157,6 +159,15 @@ leaves_begin_codes(const Leaves *leaves, const Leaf *held, ServiceLink *link, Co
 		codes_begin(query->codes[i], file, (gs_type) query->columns[i].gs, CODES_UNSENT);
 	}
 	return why;
+}
+
+bool
+leaves_codes_sound(const ColumnsQuery *query)
+{
+	for (int i = 0; i < query->ncolumns; i++)
+		if (query->codes[i] != NULL && !codes_sound(query->codes[i]))
+			return false;
+	return true;
 }
 
 /* Returns true if a table lies on a device. */

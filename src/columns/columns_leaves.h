@@ -50,6 +50,9 @@ extern bool leaves_have_strings(const ColumnsQuery *query);
  */
 extern bool leaves_are_apart(const ColumnsQuery *query);
 
+/* Returns true if nothing impossible has been found in the dictionaries of the query's strings. */
+extern bool leaves_codes_sound(const ColumnsQuery *query);
+
 /*
  * Begins the codes of the query's strings, by the dictionaries of a leaf that is held, after its pages are proved: what
  * is not in the dictionary then is in none of them.  Returns NULL, or why a dictionary cannot be read.

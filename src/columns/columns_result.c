@@ -129,12 +129,11 @@ static const char *
 put_string(const Answer *answer, Datum *value)
 {
 	const gs_reduced *reduced = answer->reduced;
-	uint32		bytes;
-	const char *string = reduced->value[1] == 0 ? codes_held_string(answer->codes, reduced->value[0], &bytes) : NULL;
 
-	if (string == NULL)
+	if (reduced->value[1] != 0 ||
+		!codes_datum(answer->codes, getBaseType(answer->column->type), answer->column->typmod,
+					 codes_of_held(answer->codes, reduced->value[0]), value))
 		return wrong;
-	*value = datum_of_string(getBaseType(answer->column->type), answer->column->typmod, string, bytes);
 	return NULL;
 }
 

@@ -49,13 +49,14 @@ typedef struct Testing
 	const QueryTerm *term;
 	Datum		value;
 	uint64	   *bits;
+	const char *why;			/* why no bits can be believed */
 } Testing;
 
 /* Tests strings in a context of their own. */
 static void
 test_strings(void *arg)
 {
-	const Testing *testing = arg;
+	Testing    *testing = arg;
 	const StringCodes *codes = testing->codes;
 	const ColumnDescription *column = testing->column;
 	uint64	   *bits = testing->bits;
@@ -66,10 +67,9 @@ test_strings(void *arg)
 
 	fmgr_info(testing->term->function, &function);
 	MemoryContextSwitchTo(context);
-	for (uint32 code = 0; code < codes->limit + codes->count; code++)
+	for (uint32 code = 0; code < codes->limit + codes->count && testing->why == NULL; code++)
 	{
-		uint32		bytes;
-		const char *string;
+		Datum		string;
 
 		if (code % STRINGS_AT_ONCE == 0)
 		{
@@ -78,10 +78,9 @@ test_strings(void *arg)
 		}
 		if ((bits[code / 64] >> (code % 64) & 1) == 0)
 			continue;
-		string = codes_string(codes, code, &bytes);
-		if (!DatumGetBool(FunctionCall2Coll(&function, testing->term->collation,
-											datum_of_string(base, column->typmod, string, bytes),
-											testing->value)))
+		if (!codes_datum(codes, base, column->typmod, code, &string))
+			testing->why = codes_impossible;
+		else if (!DatumGetBool(FunctionCall2Coll(&function, testing->term->collation, string, testing->value)))
 			bits[code / 64] &= ~(UINT64CONST(1) << (code % 64));
 	}
 	MemoryContextSwitchTo(old);
@@ -125,7 +124,8 @@ const char *
 strings_test(const StringCodes *codes, const ColumnDescription *column, const QueryTerm *term, Datum value,
 			 uint64 *bits)
 {
-	Testing		testing = {codes, column, term, value, bits};
+	Testing		testing = {codes, column, term, value, bits, NULL};
+	const char *why = strings_call(test_strings, &testing);
 
-	return strings_call(test_strings, &testing);
+	return why != NULL ? why : testing.why;
 }

@@ -121,8 +121,8 @@ dictionary_figures(const TableState *table, int index, int64 *entries, int64 *by
 	file = dictionary_map(maps, table->link, table->info.table, (uint32) index, &why);
 	if (file != NULL)
 	{
-		*entries = gsd_dictionary_count(dictionary_mapped(file));
-		*bytes = (int64) gsd_dictionary_bytes(dictionary_mapped(file));
+		*entries = dictionary_count(file);
+		*bytes = (int64) dictionary_bytes(file);
 	}
 	dictionary_unmap(maps);
 	pfree(maps);

@@ -116,7 +116,7 @@ kept_table_judge_dictionaries(KeptTable *table, ServiceLink *link, EngineFailure
 		if (column->form != COLUMN_CODES)
 			continue;
 		file = dictionary_map(table->dictionaries, link, table->number, i, why);
-		count = file != NULL ? gsd_dictionary_count(dictionary_mapped(file)) : 0;
+		count = file != NULL ? dictionary_count(file) : 0;
 		if (count <= FEW_ENTRIES)
 			continue;
 		if (!informed && !store_info(link, table->relation, &info, why))

@@ -122,12 +122,14 @@ number_of(Calling *calling, Datum result)
 static uint32
 call_for(Calling *calling, uint32 code)
 {
-	uint32		bytes;
-	const char *string = codes_string(calling->codes, code, &bytes);
 	Datum		result;
 
-	calling->arguments->args[0].value = datum_of_string(getBaseType(calling->column->type), calling->column->typmod,
-														string, bytes);
+	if (!codes_datum(calling->codes, getBaseType(calling->column->type), calling->column->typmod, code,
+					 &calling->arguments->args[0].value))
+	{
+		calling->why = codes_impossible;
+		return 0;
+	}
 	calling->arguments->isnull = false;
 	result = FunctionCallInvoke(calling->arguments);
 	if (calling->arguments->isnull)

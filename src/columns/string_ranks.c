@@ -37,24 +37,30 @@ typedef struct Ranking
 	Oid			operator;		/* less than */
 	Oid			collation;
 	MemoryContext datums;		/* of some strings */
+	bool		impossible;		/* a code has no string, and no rank can be believed */
 } Ranking;
 
 /* Returns the string of a code as a datum. */
 static Datum
-string_of(const Ranking *ranking, uint32 code)
+string_of(Ranking *ranking, uint32 code)
 {
-	uint32		bytes;
-	const char *string = codes_string(ranking->codes, code, &bytes);
 	MemoryContext old = MemoryContextSwitchTo(ranking->datums);
-	Datum		datum = datum_of_string(ranking->type, ranking->typmod, string, bytes);
+	Datum		datum;
 
+	if (!codes_datum(ranking->codes, ranking->type, ranking->typmod, code, &datum))
+	{
+		ranking->impossible = true;
+		datum = PointerGetDatum(palloc0(NAMEDATALEN));
+		if (ranking->type != NAMEOID)
+			SET_VARSIZE(DatumGetPointer(datum), VARHDRSZ);
+	}
 	MemoryContextSwitchTo(old);
 	return datum;
 }
 
 /* Frees datums now and then. */
 static void
-look_up(const Ranking *ranking, uint32 number)
+look_up(Ranking *ranking, uint32 number)
 {
 	if (number % STRINGS_AT_ONCE != 0)
 		return;
@@ -66,7 +72,7 @@ look_up(const Ranking *ranking, uint32 number)
 
 /* Describes rows of a string and its code. */
 static TupleDesc
-describe_rows(const Ranking *ranking)
+describe_rows(Ranking *ranking)
 {
 	TupleDesc	desc = CreateTemplateTupleDesc(2);
 
@@ -79,7 +85,7 @@ describe_rows(const Ranking *ranking)
 
 /* Gives a sort the strings of codes. */
 static void
-put_strings(const Ranking *ranking, Sorter *sorter, TupleTableSlot *slot, uint32 from, uint32 to)
+put_strings(Ranking *ranking, Sorter *sorter, TupleTableSlot *slot, uint32 from, uint32 to)
 {
 	for (uint32 code = from; code < to; code++)
 	{
@@ -110,7 +116,7 @@ take_codes(Sorter *sorter, TupleTableSlot *slot, uint32 count, uint32 *order)
 
 /* Writes codes in the order of their strings. */
 static void
-sort_strings(const Ranking *ranking, uint32 from, uint32 to, uint32 *order)
+sort_strings(Ranking *ranking, uint32 from, uint32 to, uint32 *order)
 {
 	AttrNumber	attno = 1;
 	Oid			operator = ranking->operator;
@@ -134,7 +140,7 @@ sort_strings(const Ranking *ranking, uint32 from, uint32 to, uint32 *order)
 
 /* Returns true if few enough strings have come since an order was made. */
 static bool
-is_recent(const Ranking *ranking, const StringOrder *order)
+is_recent(Ranking *ranking, const StringOrder *order)
 {
 	uint32		limit = ranking->codes->limit;
 
@@ -144,7 +150,7 @@ is_recent(const Ranking *ranking, const StringOrder *order)
 
 /* Makes the order of a dictionary, and keeps it. */
 static const StringOrder *
-make_order(const Ranking *ranking, StringOrder **kept)
+make_order(Ranking *ranking, StringOrder **kept)
 {
 	uint32		count = ranking->codes->limit;
 	StringOrder *order = MemoryContextAllocHuge(CurrentMemoryContext,
@@ -164,7 +170,7 @@ make_order(const Ranking *ranking, StringOrder **kept)
 
 /* Returns how many strings of an order come before a string. */
 static uint32
-count_before(const Ranking *ranking, const StringOrder *order, SortSupport compare, Datum string, uint32 low)
+count_before(Ranking *ranking, const StringOrder *order, SortSupport compare, Datum string, uint32 low)
 {
 	uint32		high = order->count;
 
@@ -182,7 +188,7 @@ count_before(const Ranking *ranking, const StringOrder *order, SortSupport compa
 
 /* Writes the codes of an order and of some strings more, in the order of all. */
 static void
-merge(const Ranking *ranking, const StringOrder *order, const uint32 *more, uint32 nmore, uint32 *out)
+merge(Ranking *ranking, const StringOrder *order, const uint32 *more, uint32 nmore, uint32 *out)
 {
 	SortSupportData compare = {.ssup_cxt = CurrentMemoryContext, .ssup_collation = ranking->collation, .ssup_attno = 1};
 	uint32		taken = 0;
@@ -205,7 +211,7 @@ merge(const Ranking *ranking, const StringOrder *order, const uint32 *more, uint
 
 /* Makes the ranks of strings, of which the first ones have an order. */
 static StringRanks *
-make_ranks(const Ranking *ranking, const StringOrder *order)
+make_ranks(Ranking *ranking, const StringOrder *order)
 {
 	StringRanks *ranks = palloc(sizeof(StringRanks));
 	uint32		nmore = ranking->codes->limit + ranking->codes->count - order->count;
@@ -240,5 +246,10 @@ ranks_make(StringCodes *codes, const ColumnDescription *column, Oid collation, S
 		order = make_order(&ranking, kept);
 	codes->ranks = make_ranks(&ranking, order);
 	MemoryContextDelete(ranking.datums);
-	return NULL;
+	if (!ranking.impossible)
+		return NULL;
+	if (*kept != NULL)
+		pfree(*kept);
+	*kept = NULL;
+	return codes_impossible;
 }

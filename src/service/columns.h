@@ -175,7 +175,7 @@ gsd_version_page(const version *v, uint64_t block)
 /* A file, and a descriptor that cannot write it. */
 typedef struct dictionary
 {
-	gsd_dictionary *file; /* NULL: the column has no dictionary */
+	gsd_entries entries; /* its file is NULL: the column has no dictionary */
 	uint64_t bytes;
 	int fd;
 } dictionary;

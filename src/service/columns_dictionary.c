@@ -23,12 +23,12 @@
 static void
 close_file(dictionary *d)
 {
-	if (d->file == NULL)
+	if (d->entries.file == NULL)
 		return;
-	(void) munmap(d->file, d->bytes);
+	(void) munmap(d->entries.file, d->bytes);
 	close(d->fd);
 	gsd_host_give(d->bytes);
-	d->file = NULL;
+	d->entries.file = NULL;
 }
 
 /* What nobody may do with a file but through the mapping that is there. */
@@ -41,24 +41,24 @@ static gs_status
 make_file(uint32_t room, uint64_t strings, dictionary *made)
 {
 	gsd_dictionary head = {.magic = GSD_DICTIONARY_MAGIC, .room = room, .slots = 2 * room, .strings_room = strings};
+	gsd_dictionary *file = MAP_FAILED;
 
 	made->bytes = gsd_dictionary_bytes(&head);
 	if (!gsd_host_take(made->bytes))
 		return GS_NOMEM;
-	made->file = MAP_FAILED;
 	made->fd = memfd_create("gpusort dictionary", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (made->fd >= 0 && ftruncate(made->fd, (off_t) made->bytes) == 0)
-		made->file = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made->fd, 0);
-	if (made->file != MAP_FAILED && fcntl(made->fd, F_ADD_SEALS, SEALS) == 0)
+		file = mmap(NULL, made->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made->fd, 0);
+	if (file != MAP_FAILED && fcntl(made->fd, F_ADD_SEALS, SEALS) == 0)
 	{
-		*made->file = head;
-		return GS_OK;
+		*file = head;
+		return gsd_entries_open(&made->entries, file, made->bytes) ? GS_OK : GS_INVALID;
 	}
-	if (made->file != MAP_FAILED)
-		(void) munmap(made->file, made->bytes);
+	if (file != MAP_FAILED)
+		(void) munmap(file, made->bytes);
 	if (made->fd >= 0)
 		close(made->fd);
-	made->file = NULL;
+	made->entries.file = NULL;
 	gsd_host_give(made->bytes);
 	return GS_NOMEM;
 }
@@ -67,14 +67,13 @@ make_file(uint32_t room, uint64_t strings, dictionary *made)
  * Puts a code into the index.
  */
 static void
-put_index(gsd_dictionary *d, uint32_t code, const char *p, uint32_t bytes)
+put_index(gsd_entries *e, uint32_t code, const char *p, uint32_t bytes)
 {
-	uint32_t *index = gsd_dictionary_index(d);
-	uint32_t at = (uint32_t) gsd_string_hash(p, bytes) & (d->slots - 1);
+	uint32_t at = (uint32_t) gsd_string_hash(p, bytes) & (e->slots - 1);
 
-	while (index[at] != 0)
-		at = (at + 1) & (d->slots - 1);
-	__atomic_store_n(&index[at], code + 1, __ATOMIC_RELEASE);
+	while (e->index[at] != 0)
+		at = (at + 1) & (e->slots - 1);
+	__atomic_store_n(&e->index[at], code + 1, __ATOMIC_RELEASE);
 }
 
 /*
@@ -83,26 +82,27 @@ put_index(gsd_dictionary *d, uint32_t code, const char *p, uint32_t bytes)
 static gs_status
 grow(dictionary *d, uint32_t bytes)
 {
-	gsd_dictionary *old = d->file;
-	uint64_t used = gsd_dictionary_used(old, old->count), strings = old->strings_room;
+	const gsd_entries *old = &d->entries;
+	const uint32_t count = old->file->count;
+	uint64_t used = gsd_entries_used(old, count), strings = old->strings_room;
 	dictionary larger;
 
 	if (old->room >= UINT32_MAX / 8)
 		return GS_NOMEM;
 	while (strings < used + bytes)
 		strings *= 2;
-	GS_TRY(make_file(old->count == old->room ? 2 * old->room : old->room, strings, &larger));
-	memcpy(gsd_dictionary_ends(larger.file), gsd_dictionary_ends(old), old->count * sizeof(uint64_t));
-	memcpy(gsd_dictionary_strings(larger.file), gsd_dictionary_strings(old), used);
-	for (uint32_t code = 0; code < old->count; code++)
+	GS_TRY(make_file(count == old->room ? 2 * old->room : old->room, strings, &larger));
+	memcpy(larger.entries.ends, old->ends, count * sizeof(uint64_t));
+	memcpy(larger.entries.strings, old->strings, used);
+	for (uint32_t code = 0; code < count; code++)
 	{
 		uint32_t n;
-		const char *p = gsd_dictionary_string(larger.file, code, &n);
+		const char *p = gsd_entries_string(&larger.entries, code, &n);
 
-		put_index(larger.file, code, p, n);
+		put_index(&larger.entries, code, p, n);
 	}
-	larger.file->count = old->count;
-	__atomic_store_n(&old->retired, 1, __ATOMIC_RELEASE);
+	larger.entries.file->count = count;
+	__atomic_store_n(&old->file->retired, 1, __ATOMIC_RELEASE);
 	close_file(d);
 	*d = larger;
 	return GS_OK;
@@ -114,23 +114,20 @@ grow(dictionary *d, uint32_t bytes)
 static gs_status
 add_string(dictionary *d, const char *p, uint32_t bytes, uint32_t *code)
 {
-	gsd_dictionary *file = d->file;
+	gsd_entries *e = &d->entries;
 	uint64_t used;
 
-	*code = gsd_dictionary_find(file, p, bytes);
+	*code = gsd_entries_find(e, p, bytes);
 	if (*code != GSD_NO_CODE)
-		return GS_OK;
-	used = gsd_dictionary_used(file, file->count);
-	if (file->count == file->room || used + bytes > file->strings_room)
-	{
+		return *code != GSD_DAMAGED ? GS_OK : GS_INVALID;
+	used = gsd_entries_used(e, e->file->count);
+	if (e->file->count == e->room || used + bytes > e->strings_room)
 		GS_TRY(grow(d, bytes));
-		file = d->file;
-	}
-	*code = file->count;
-	memcpy(gsd_dictionary_strings(file) + used, p, bytes);
-	gsd_dictionary_ends(file)[*code] = used + bytes;
-	put_index(file, *code, p, bytes);
-	__atomic_store_n(&file->count, *code + 1, __ATOMIC_RELEASE);
+	*code = e->file->count;
+	memcpy(e->strings + used, p, bytes);
+	e->ends[*code] = used + bytes;
+	put_index(e, *code, p, bytes);
+	__atomic_store_n(&e->file->count, *code + 1, __ATOMIC_RELEASE);
 	return GS_OK;
 }
 
@@ -163,7 +160,7 @@ gsd_dictionaries_bytes(table *t)
 
 	pthread_mutex_lock(&t->strings);
 	for (uint32_t c = 0; c < t->ncolumns; c++)
-		bytes += t->dictionaries[c].file != NULL ? t->dictionaries[c].bytes : 0;
+		bytes += t->dictionaries[c].entries.file != NULL ? t->dictionaries[c].bytes : 0;
 	pthread_mutex_unlock(&t->strings);
 	return bytes;
 }
@@ -174,7 +171,7 @@ gsd_dictionary_file(table *t, uint32_t column)
 	int fd = -1;
 
 	pthread_mutex_lock(&t->strings);
-	if (column < t->ncolumns && t->dictionaries[column].file != NULL)
+	if (column < t->ncolumns && t->dictionaries[column].entries.file != NULL)
 		fd = fcntl(t->dictionaries[column].fd, F_DUPFD_CLOEXEC, 0);
 	pthread_mutex_unlock(&t->strings);
 	return fd;
@@ -236,7 +233,7 @@ gsd_strings_add(table *t, const char *slot, uint64_t slot_bytes, const gsd_store
 	pthread_mutex_lock(&t->strings);
 	for (uint32_t c = 0; c < t->ncolumns && status == GS_OK; c++)
 	{
-		if (t->dictionaries[c].file == NULL)
+		if (t->dictionaries[c].entries.file == NULL)
 			continue;
 		status = add_column(&t->dictionaries[c], (gs_type) t->types[c], &p, copy + m->strings_bytes, &added[c]);
 		*column = c;

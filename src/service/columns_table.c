@@ -264,7 +264,7 @@ static bool
 has_types(const table *t, const uint8_t *types)
 {
 	for (uint32_t c = 0; c < t->ncolumns; c++)
-		if (types[c] != (t->types[c] | (t->dictionaries[c].file != NULL ? GSD_TYPE_CODES : 0)))
+		if (types[c] != (t->types[c] | (t->dictionaries[c].entries.file != NULL ? GSD_TYPE_CODES : 0)))
 			return false;
 	return true;
 }

@@ -19,6 +19,7 @@
 #define GSD_DICTIONARY_MOST_BYTES 16384u
 
 #define GSD_NO_CODE UINT32_MAX
+#define GSD_DAMAGED (UINT32_MAX - 1) /* where a code was looked for */
 
 typedef struct gsd_dictionary
 {
@@ -56,56 +57,77 @@ gsd_ranks_bytes(uint32_t count)
 
 #define GSD_DICTIONARY_HEADER 64u
 
-/* Returns the end of each string. */
-static inline uint64_t *
-gsd_dictionary_ends(const gsd_dictionary *d)
+/*
+ * A mapped file.  Its sizes are a copy, and what lies in the file is looked at where it is read: whoever writes it may
+ * be wrong.
+ */
+typedef struct gsd_entries
 {
-	return (uint64_t *) ((char *) d + GSD_DICTIONARY_HEADER);
-}
+	gsd_dictionary *file;
+	uint64_t *ends;	 /* of strings */
+	uint32_t *index; /* codes + 1, or 0 */
+	char *strings;
+	uint64_t strings_room;
+	uint32_t room;
+	uint32_t slots;
+} gsd_entries;
 
-/* Returns the index: codes + 1, or 0. */
-static inline uint32_t *
-gsd_dictionary_index(const gsd_dictionary *d)
-{
-	return (uint32_t *) (gsd_dictionary_ends(d) + d->room);
-}
-
-/* Returns the strings. */
-static inline char *
-gsd_dictionary_strings(const gsd_dictionary *d)
-{
-	return (char *) (gsd_dictionary_index(d) + d->slots);
-}
-
-/* Returns the bytes of a file. */
+/* Returns the bytes of a file with such a header. */
 static inline uint64_t
 gsd_dictionary_bytes(const gsd_dictionary *d)
 {
-	return (uint64_t) (gsd_dictionary_strings(d) - (const char *) d) + d->strings_room;
+	return GSD_DICTIONARY_HEADER + d->room * (uint64_t) sizeof(uint64_t) + d->slots * (uint64_t) sizeof(uint32_t) +
+		d->strings_room;
+}
+
+/* Finds the parts of a file of so many bytes.  Returns false if its header does not fit them. */
+static inline bool
+gsd_entries_open(gsd_entries *e, void *file, uint64_t bytes)
+{
+	gsd_dictionary head;
+
+	if (bytes < GSD_DICTIONARY_HEADER)
+		return false;
+	memcpy(&head, file, sizeof(head));
+	if (head.magic != GSD_DICTIONARY_MAGIC || head.slots < 2 || (head.slots & (head.slots - 1)) != 0 ||
+		head.room > head.slots / 2 || head.strings_room > bytes || gsd_dictionary_bytes(&head) != bytes)
+		return false;
+	e->file = (gsd_dictionary *) file;
+	e->ends = (uint64_t *) ((char *) file + GSD_DICTIONARY_HEADER);
+	e->index = (uint32_t *) (e->ends + head.room);
+	e->strings = (char *) (e->index + head.slots);
+	e->strings_room = head.strings_room;
+	e->room = head.room;
+	e->slots = head.slots;
+	return true;
 }
 
 /* Returns the number of entries. */
 static inline uint32_t
-gsd_dictionary_count(const gsd_dictionary *d)
+gsd_entries_count(const gsd_entries *e)
 {
-	return __atomic_load_n(&d->count, __ATOMIC_ACQUIRE);
+	uint32_t count = __atomic_load_n(&e->file->count, __ATOMIC_ACQUIRE);
+
+	return count < e->room ? count : e->room;
 }
 
 /* Returns the bytes of the first strings. */
 static inline uint64_t
-gsd_dictionary_used(const gsd_dictionary *d, uint32_t count)
+gsd_entries_used(const gsd_entries *e, uint32_t count)
 {
-	return count > 0 ? gsd_dictionary_ends(d)[count - 1] : 0;
+	return count > 0 ? __atomic_load_n(&e->ends[count - 1], __ATOMIC_RELAXED) : 0;
 }
 
-/* Returns an entry's string. */
+/* Returns the string of an entry below the number of them, or NULL: where it lies is impossible. */
 static inline const char *
-gsd_dictionary_string(const gsd_dictionary *d, uint32_t code, uint32_t *bytes)
+gsd_entries_string(const gsd_entries *e, uint32_t code, uint32_t *bytes)
 {
-	uint64_t begin = gsd_dictionary_used(d, code);
+	uint64_t begin = gsd_entries_used(e, code), end = gsd_entries_used(e, code + 1);
 
-	*bytes = (uint32_t) (gsd_dictionary_ends(d)[code] - begin);
-	return gsd_dictionary_strings(d) + begin;
+	*bytes = (uint32_t) (end - begin);
+	if (begin > end || end > e->strings_room || end - begin > GSD_DICTIONARY_MOST_BYTES)
+		return NULL;
+	return e->strings + begin;
 }
 
 /* Hashes a string. */
@@ -126,23 +148,26 @@ gsd_string_hash(const char *p, uint32_t bytes)
 	return h ^ h >> 29;
 }
 
-/* Returns the code of a string, or GSD_NO_CODE. */
+/* Returns the code of a string, GSD_NO_CODE, or GSD_DAMAGED: the index is impossible. */
 static inline uint32_t
-gsd_dictionary_find(const gsd_dictionary *d, const char *p, uint32_t bytes)
+gsd_entries_find(const gsd_entries *e, const char *p, uint32_t bytes)
 {
-	const uint32_t *index = gsd_dictionary_index(d);
-	uint32_t at = (uint32_t) gsd_string_hash(p, bytes) & (d->slots - 1), code, there;
+	uint32_t mask = e->slots - 1, at = (uint32_t) gsd_string_hash(p, bytes) & mask, code, there;
 
-	/* half of the slots stay empty */
-	while ((code = __atomic_load_n(&index[at], __ATOMIC_ACQUIRE)) != 0)
+	/* half of the slots are empty */
+	for (uint32_t tried = 0; tried < e->slots; tried++, at = (at + 1) & mask)
 	{
-		const char *string = gsd_dictionary_string(d, code - 1, &there);
+		const char *string;
 
+		code = __atomic_load_n(&e->index[at], __ATOMIC_ACQUIRE);
+		if (code == 0)
+			return GSD_NO_CODE;
+		if (code > e->room || (string = gsd_entries_string(e, code - 1, &there)) == NULL)
+			return GSD_DAMAGED;
 		if (there == bytes && memcmp(string, p, bytes) == 0)
 			return code - 1;
-		at = (at + 1) & (d->slots - 1);
 	}
-	return GSD_NO_CODE;
+	return GSD_DAMAGED;
 }
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "fuzz.h"
 #include "kernels/gs.h"
+#include "src/service/dictionary.h"
 #include "src/service/protocol.h"
 
 #include <string.h>
@@ -46,6 +47,32 @@ chunk_of(const char *dir, gs_type type)
 		base[(type == GS_BYTES ? chunk->columns[0].heap : chunk->columns[0].values) + i] = (uint8_t) (i * 31 % 251);
 	chunk->columns[0].has_nulls = 1;
 	save(dir, "chunk", type, head, sizeof(head), chunk, chunk->bytes);
+}
+
+/* A dictionary of four strings. */
+static void
+small_dictionary(const char *dir)
+{
+	static const char strings[8] = "abbccc";
+	gsd_dictionary head = {.magic = GSD_DICTIONARY_MAGIC, .room = 4, .slots = 8, .strings_room = sizeof(strings), .count = 4};
+	uint64_t file[64];
+	uint64_t begin = 0;
+	gsd_entries e;
+
+	memset(file, 0, sizeof(file));
+	memcpy(file, &head, sizeof(head));
+	MUST(gsd_entries_open(&e, file, gsd_dictionary_bytes(&head)));
+	memcpy(e.strings, strings, sizeof(strings));
+	for (uint32_t code = 0; code < 4; begin += code++)
+	{
+		uint32_t at = (uint32_t) gsd_string_hash(strings + begin, code) & 7;
+
+		while (e.index[at] != 0)
+			at = (at + 1) & 7;
+		e.index[at] = code + 1;
+		e.ends[code] = begin + code;
+	}
+	save(dir, "dictionary", 0, file, gsd_dictionary_bytes(&head), "", 0);
 }
 
 /* Messages about columns that zeros do not make valid. */
@@ -99,6 +126,7 @@ main(int argc, char **argv)
 				save(argv[1], "message", n++, &m, sizes[i], "", 0);
 		}
 	columns_messages(argv[1], n);
+	small_dictionary(argv[1]);
 	for (int i = 0; i < 4; i++)
 		save(argv[1], "order", i, "gpusort gpusort gpusort gpusort ", (size_t) i * 8, argv[1], 0);
 	return 0;

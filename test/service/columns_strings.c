@@ -80,11 +80,11 @@ store_strings(peer *p, gs_type type, uint64_t strings_at, uint32_t bytes)
 	return heard_done(p);
 }
 
-/* Maps the dictionary of a column. */
-static const gsd_dictionary *
-map_dictionary(peer *p, uint32_t column)
+/* Maps the dictionary of a column.  Returns false if there is none. */
+static bool
+map_dictionary(peer *p, uint32_t column, gsd_entries *entries)
 {
-	const gsd_dictionary *file = MAP_FAILED;
+	void *file = MAP_FAILED;
 	gsd_dictionary_of m;
 	struct stat st;
 	int fd = -1;
@@ -97,30 +97,30 @@ map_dictionary(peer *p, uint32_t column)
 	for (int i = 0; i < 200 && gsd_receive(p->fd, &p->in, false, &fd) == GSD_IO_AGAIN; i++)
 		usleep(10000);
 	if (p->in.head.type != GSD_MAP_OF || fd < 0)
-		return NULL;
+		return false;
 	tap_ok(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED && ftruncate(fd, 0) != 0,
 		   "a dictionary is read-only");
 	if (fstat(fd, &st) == 0)
 		file = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
-	tap_ok(file != MAP_FAILED && gsd_dictionary_bytes(file) == (uint64_t) st.st_size, "and as large as it says");
-	return file != MAP_FAILED ? file : NULL;
+	tap_ok(file != MAP_FAILED && gsd_entries_open(entries, file, (uint64_t) st.st_size), "and as large as it says");
+	return true;
 }
 
 /* Returns true if the first strings are those that put_strings writes, and the index finds them. */
 static bool
-strings_right(const gsd_dictionary *file, uint32_t n, uint32_t length)
+strings_right(const gsd_entries *entries, uint32_t n, uint32_t length)
 {
 	for (uint32_t code = 0; code < n; code++)
 	{
 		uint32_t bytes;
-		const char *string = gsd_dictionary_string(file, code, &bytes);
+		const char *string = gsd_entries_string(entries, code, &bytes);
 
 		if (bytes != length || string[0] != (char) ('a' + code % 26) || string[1] != (char) ('a' + code / 26 % 26) ||
-			gsd_dictionary_find(file, string, bytes) != code)
+			gsd_entries_find(entries, string, bytes) != code)
 			return false;
 	}
-	return gsd_dictionary_count(file) == n;
+	return gsd_entries_count(entries) == n;
 }
 
 /* Strings that break the rules. */
@@ -202,7 +202,7 @@ test_ranks(peer *p, uint32_t segment)
 void
 test_strings(peer *p)
 {
-	const gsd_dictionary *small, *large;
+	gsd_entries small, large;
 	uint32_t segment;
 
 	tap_ok(make_strings_table(p, GS_U8) == GS_OK, "a table with a dictionary is made");
@@ -210,16 +210,14 @@ test_strings(peer *p)
 		   "and taken over as it is");
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 0, 100, 0, 40)) == GS_OK, "strings come with a segment");
 	segment = (uint32_t) p->in.done.number;
-	small = map_dictionary(p, 0);
-	tap_ok(small != NULL && strings_right(small, 100, 40), "and get codes in their order");
+	tap_ok(map_dictionary(p, 0, &small) && strings_right(&small, 100, 40), "and get codes in their order");
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 100, 60, 90, 40)) == GS_OK &&
-			   small != NULL && strings_right(small, 150, 40), "those that were there keep theirs");
-	tap_ok(map_dictionary(p, 1) == NULL, "another column has none");
+			   strings_right(&small, 150, 40), "those that were there keep theirs");
+	tap_ok(!map_dictionary(p, 1, &large), "another column has none");
 	test_wrong(p);
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 152, 50, 1000, 600)) == GS_OK, "long ones come");
-	large = map_dictionary(p, 0);
-	tap_ok(small != NULL && small->retired && large != NULL && !large->retired && gsd_dictionary_count(large) == 202 &&
-			   gsd_dictionary_find(large, gsd_dictionary_strings(small), 40) == 0, "in a larger copy");
+	tap_ok(map_dictionary(p, 0, &large) && small.file->retired && !large.file->retired &&
+			   gsd_entries_count(&large) == 202 && gsd_entries_find(&large, small.strings, 40) == 0, "in a larger copy");
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 202, 100, 2000, 8)) == GS_TOO_BIG &&
 			   p->in.done.number == 1,
 		   "more codes than the width has");

@@ -3,18 +3,22 @@
  * to bear it.  mangle LISTEN SERVICE ONE_IN SEED: one message in so many is changed, doubled, dropped or made up; none
  * if that is 0. With JOBS behind it a connection ends when one more job than that begins on it, as an idle one does at
  * any moment; with "scribble" the ring is written to all the time; with "users" those that have no role, the worker and
- * keepers of columns, are told the truth.
+ * keepers of columns, are told the truth; with a kind of damage (see damage) all messages are true, and users get copies
+ * of dictionaries that have it.
  */
 #define _GNU_SOURCE
+#include "src/service/dictionary.h"
 #include "src/service/protocol.h"
 
 #include <poll.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -22,6 +26,7 @@
 
 static unsigned one_in, jobs;
 static bool scribbles, to_users;
+static const char *damaged = "";
 
 /*
  * A socket of the right kind, listening or connected.
@@ -154,6 +159,73 @@ mangle(int to, gsd_message *m, size_t size)
 }
 
 /*
+ * Returns true for the kind of damage that is wanted.
+ */
+static bool
+wanted(const char *kind)
+{
+	return strcmp(damaged, kind) == 0;
+}
+
+/*
+ * Damages a dictionary.
+ */
+static void
+damage(const gsd_entries *e)
+{
+	const uint32_t count = gsd_entries_count(e);
+
+	if (wanted("sizes"))
+		e->file->room = UINT32_MAX / 2;
+	if (wanted("slots"))
+		e->file->slots -= 1;
+	if (wanted("room"))
+		e->file->strings_room = UINT64_MAX - 4000;
+	if (wanted("count"))
+		e->file->count = UINT32_MAX;
+	for (uint32_t code = 0; code < e->room && (wanted("ends") || wanted("count")); code++)
+		e->ends[code] = code % 2 ? UINT64_MAX / 2 : e->strings_room + 1;
+	for (uint32_t code = 0; code < count && wanted("back"); code++)
+		e->ends[code] = (count - code) * UINT64_C(2);
+	for (uint32_t code = 0; code < count && wanted("long"); code++)
+		e->ends[code] = 0x7fffffff;
+	for (uint32_t code = 0; code < count && wanted("wide"); code++)
+		e->ends[code] = code * UINT64_C(70) < e->strings_room ? code * UINT64_C(70) : e->strings_room;
+	for (uint32_t at = 0; at < e->slots && (wanted("index") || wanted("full")); at++)
+		e->index[at] = wanted("full") ? 1 : UINT32_MAX;
+	if (wanted("bytes"))
+		memset(e->strings, 0xf0, e->strings_room);
+}
+
+/*
+ * Puts a damaged copy in the place of a dictionary's descriptor; other files stay as they are.
+ */
+static int
+damaged_file(int fd)
+{
+	int copy = memfd_create("damaged", MFD_ALLOW_SEALING);
+	gsd_entries e;
+	struct stat st;
+	char *from, *to;
+
+	if (fstat(fd, &st) != 0 || ftruncate(copy, st.st_size) != 0)
+		exit(1);
+	from = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	to = mmap(NULL, (size_t) st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, copy, 0);
+	if (from == MAP_FAILED || to == MAP_FAILED || !gsd_entries_open(&e, from, (uint64_t) st.st_size))
+	{
+		close(copy);
+		return fd;
+	}
+	memcpy(to, from, (size_t) st.st_size);
+	if (!gsd_entries_open(&e, to, (uint64_t) st.st_size) || fcntl(copy, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+		exit(1);
+	damage(&e);
+	close(fd);
+	return copy;
+}
+
+/*
  * Carries a message of the client to the service.  Returns false when the connection ends.
  */
 static bool
@@ -166,7 +238,7 @@ from_client(int client, int service, unsigned *begun, bool *lies)
 		return false;
 	if (m.head.type == GSD_BEGIN && jobs > 0 && ++*begun > jobs)
 		return false;
-	if (m.head.type == GSD_HELLO && to_users)
+	if (m.head.type == GSD_HELLO && (to_users || *damaged))
 		*lies = (uint32_t) m.hello.owner != 0;
 	if (scribbles && m.head.type == GSD_RING)
 		scribble_on(&m.ring, fd);
@@ -185,6 +257,8 @@ from_service(int service, int client, bool lies)
 
 	if (gsd_receive(service, &m, false, &fd) != GSD_IO_OK)
 		return false;
+	if (lies && *damaged && fd >= 0)
+		fd = damaged_file(fd);
 	lies = lies && one_in > 0 && random() % one_in == 0;
 	if (lies && fd >= 0)
 		fd = other_file(fd);
@@ -232,6 +306,8 @@ main(int argc, char **argv)
 	jobs = argc > 5 ? (unsigned) atoi(argv[5]) : 0;
 	scribbles = argc > 5 && strcmp(argv[5], "scribble") == 0;
 	to_users = argc > 5 && strcmp(argv[5], "users") == 0;
+	if (argc > 5 && jobs == 0 && !scribbles && !to_users)
+		damaged = argv[5];
 	seed = (unsigned) atoi(argv[4]);
 	listener = endpoint(argv[1], true);
 	for (;;)

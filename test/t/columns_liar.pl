@@ -31,7 +31,7 @@ my $said;
 # beside what others build there
 IPC::Run::run([ 'make', '-s', '-C', $programs, 'mangle', 'BUILD=build/columns_mangle' ], '>&', \$said) or die $said;
 
-my $node = service_node('columns_liar', '', <<'CONF');
+my $node = service_node('columns_liar', '', <<'CONF', extra => [ '--locale=C.UTF-8', '--encoding=UTF8' ]);
 shared_preload_libraries = 'gpusort'
 max_worker_processes = 16
 CONF
@@ -56,7 +56,10 @@ CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (5000);
 CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (5000) TO (10000);
 INSERT INTO p SELECT i, i / 8.0 FROM generate_series(0, 9999) i;
 VACUUM ANALYZE t, p;
-SELECT gpusort_columns_add('t'), gpusort_columns_add('p');
+CREATE TABLE s (v text, c char(12), n name, id int4);
+INSERT INTO s SELECT E'v\u00fc' || i % 400, 'c' || i % 30, 'n' || i % 20, i FROM generate_series(1, 20000) i;
+VACUUM ANALYZE s;
+SELECT gpusort_columns_add('t'), gpusort_columns_add('p'), gpusort_columns_add('s');
 SQL
 my $right = $node->safe_psql('postgres', "SET gpusort.columns = off; $query");
 
@@ -66,7 +69,7 @@ sub wait_until_held
 	wait_until(
 		sub {
 			$node->safe_psql('postgres',
-				"SELECT bool_and(from_columns > 0) FROM unnest('{t,p1,p2}'::regclass[]) r, "
+				"SELECT bool_and(from_columns > 0) FROM unnest('{t,p1,p2,s}'::regclass[]) r, "
 					. "gpusort_columns_check(r, '{id}')") eq 't';
 		},
 		'the tables are held');
@@ -186,16 +189,18 @@ $session->quit;
 # The liar: the service listens elsewhere.
 my $behind = 'pg_stat_tmp/pgsql_tmp_behind';
 
-# Puts a liar between the service and backends, once the service is there: one message in so many is another one.
+# Puts a liar between the service and backends, once the service is there: one message in so many is another one, or
+# dictionaries are damaged.
 sub lie
 {
-	my ($one_in) = @_;
+	my ($one_in, $damage) = @_;
 	my $here = getcwd();
 
 	$mangle->kill_kill if $mangle;
 	chdir $node->data_dir or die;
 	unlink $socket;
-	$mangle = IPC::Run::start([ "$programs/build/columns_mangle/mangle", $socket, $behind, $one_in, $seed++, 'users' ],
+	$mangle = IPC::Run::start([ "$programs/build/columns_mangle/mangle", $socket, $behind, $one_in, $seed++,
+		$damage // 'users' ],
 		'<', \undef, '>&', \$said);
 	for (1 .. 3600) { last if -S $socket; sleep(0.05); }
 	chdir $here;
@@ -212,6 +217,37 @@ lie(0);
 wait_until_held();
 $waiting->quit;
 is(answered_by(), 'columns', 'through a program that tells the truth');
+
+# Damaged dictionaries, each in a new session: no query fails, and what is impossible is noticed by whoever reads it.
+# Strings that are others, as a string is that is not found any more, are as good a lie as a number.
+my $noticed = qr/^not used \(strings of the service's dictionary are impossible\)$/;
+my %strings = (
+	groups => 'SELECT v, c, n, count(*) FROM s GROUP BY v, c, n ORDER BY v, c, n LIMIT 7',
+	tested => "SELECT count(*), sum(id) FROM s WHERE v LIKE 'v%7' AND c LIKE 'c%' AND n LIKE 'n%'",
+	ranked => 'SELECT min(v COLLATE "C"), max(v COLLATE "C"), max(c COLLATE "C") FROM s',
+	lengths => 'SELECT length(v), count(*) FROM s GROUP BY length(v) ORDER BY 1',
+	sought => "SELECT count(*), sum(id) FROM s WHERE v IN (E'v\\u00fc7', 'none') AND c <> 'c1' AND n = 'n7'");
+foreach my $damage (qw(none sizes slots room count ends back long wide index full bytes))
+{
+	lie(0, $damage);
+	forgive($node);
+	wait_until_held();
+	foreach my $kind (sort keys %strings)
+	{
+		my $text = $node->safe_psql('postgres',
+			"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) $strings{$kind}");
+		my $why = columns_used($text) eq 'columns' ? 'columns' : node_of($text)->{Columns};
+		my $others = $damage =~ /^(?:wide|bytes)$/ && $kind eq 'sought';
+		my $want = $damage eq 'none' ? qr/^columns$/
+		  : $damage =~ /^(?:sizes|slots|room)$/ ? qr/^not used \($broken\)$/
+		  : $damage =~ /^(?:index|full)$/ && $kind ne 'sought' || $others ? qr/^columns$|$noticed/ : $noticed;
+
+		like($why, $want, "$damage, $kind: why");
+		is($node->safe_psql('postgres', $strings{$kind}),
+			$node->safe_psql('postgres', "SET gpusort.columns = off; $strings{$kind}"), "$damage, $kind: the right answer")
+		  unless $others;
+	}
+}
 
 # Lies of every kind, in answers of sessions that have a map, and of some that have none yet.
 my (%used, %why, @wrong);
