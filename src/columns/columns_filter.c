@@ -352,7 +352,7 @@ add_list(FilterBuilder *builder, const QueryTerm *term)
 
 /* Adds a test of a column's strings by a function. */
 static const char *
-add_function(FilterBuilder *builder, const QueryTerm *term, Datum value)
+add_function(FilterBuilder *builder, const QueryTerm *term)
 {
 	const StringCodes *codes = builder->codes[term->column];
 	uint64	  **bits = &builder->bits[term->column];
@@ -366,7 +366,7 @@ add_function(FilterBuilder *builder, const QueryTerm *term, Datum value)
 			(*bits)[words - 1] = (UINT64CONST(1) << (codes->limit + codes->count) % 64) - 1;
 		(*bits)[words] = 0;
 	}
-	return strings_test(codes, &builder->subjects[term->column], term, value, *bits);
+	return strings_test(codes, &builder->subjects[term->column], term, builder->values, *bits);
 }
 
 /* Adds a comparison of a column with a value that is not NULL. */
@@ -378,7 +378,7 @@ add_comparison(FilterBuilder *builder, const QueryTerm *term)
 	const char *why;
 
 	if (term->test == GS_TEST_IN_BITS)
-		return add_function(builder, term, value);
+		return add_function(builder, term);
 	if (term->test == GS_TEST_IN)
 		return add_list(builder, term);
 	if (term->type == FLOAT4OID || term->type == FLOAT8OID)

@@ -23,6 +23,7 @@
 #include "columns_aggregates.h"
 #include "columns_computed.h"
 #include "columns_query.h"
+#include "columns_conditions.h"
 #include "columns_terms.h"
 #include "columns_windows.h"
 #include "string_functions.h"
@@ -208,7 +209,7 @@ add_request(ColumnsQuery *query, const QueryRequest *wanted, int *index)
 	}
 	query->nrequests++;
 	if (why == NULL)
-		why = terms_add(query, request->filter, false, &request->terms);
+		why = conditions_add(query, request->filter, false, &request->terms);
 	if (why == NULL && request->argument != NULL)
 		why = add_parts(query, request);
 	if (why == NULL && request->argument != NULL)
@@ -325,6 +326,9 @@ add_over_column(ColumnsQuery *query, Expr *argument, bool ordered, QueryRequest 
 	int			column;
 
 	request->argument = terms_without_casts(argument);
+	if (!ordered && string_function_is(request->argument))
+		return !terms_is_string(type) || terms_is_bytewise(collation) ? add_request(query, request, &answer->request) :
+			"strings of other bytes may be equal";
 	if (!terms_is_column(request->argument))
 		return "an aggregate's argument is not a column";
 	why = terms_column(query, request->argument, &column);
@@ -568,12 +572,12 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 	query->limit = query->offset = -1;
 	query->rows = parts->rows;
 	query->answers = palloc0_array(QueryAnswer, list_length(parts->aggregates) + 1);
-	why = terms_add(query, parts->conditions, false, &query->where);
+	why = conditions_add(query, parts->conditions, false, &query->where);
 	if (why == NULL)
 		why = windows_add(query, parts->windows, parts->window_keys, list_make3(parts->above, parts->keys,
 																				parts->aggregates));
 	if (why == NULL)
-		why = terms_add(query, parts->above, false, &query->above);
+		why = conditions_add(query, parts->above, false, &query->above);
 	if (why == NULL)
 		why = add_keys(query, parts->keys);
 	if (why == NULL)
@@ -584,7 +588,7 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 			why = add_aggregate(query, lfirst_node(Aggref, lc), (QueryKind) lfirst_int(kind));
 	}
 	if (why == NULL)
-		why = terms_add(query, parts->having, true, &query->having);
+		why = conditions_add(query, parts->having, true, &query->having);
 	if (why == NULL && parts->limits != NIL)
 		why = add_limit(query, parts);
 	if (why == NULL)

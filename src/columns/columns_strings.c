@@ -3,7 +3,6 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -14,6 +13,11 @@
 
 /* Strings between two looks at interrupts, whose datums are freed together. */
 #define STRINGS_AT_ONCE 256
+
+static const Oid functions_of_numbers[] = {
+	F_INT4EQ, F_INT4NE, F_INT4LT, F_INT4LE, F_INT4GT, F_INT4GE, F_INT42EQ, F_INT42NE, F_INT42LT, F_INT42LE, F_INT42GT,
+	F_INT42GE, F_INT48EQ, F_INT48NE, F_INT48LT, F_INT48LE, F_INT48GT, F_INT48GE
+};
 
 static const Oid functions[] = {
 	F_TEXT_LT, F_TEXT_LE, F_TEXT_GT, F_TEXT_GE, F_TEXTEQ, F_TEXTNE, F_TEXTLIKE, F_TEXTNLIKE, F_TEXTICLIKE,
@@ -26,14 +30,58 @@ static const Oid functions[] = {
 	F_NAMELTTEXT, F_NAMELETEXT, F_NAMEGTTEXT, F_NAMEGETEXT, F_NAMEEQTEXT, F_NAMENETEXT
 };
 
-bool
-strings_function(Oid function)
+/* Returns true if a function is in a list. */
+static bool
+is_listed(const Oid *list, int n, Oid function)
 {
-	for (int i = 0; i < (int) lengthof(functions); i++)
-		if (functions[i] == function)
+	for (int i = 0; i < n; i++)
+		if (list[i] == function)
 			return true;
 	return false;
 }
+
+bool
+strings_function(Oid function)
+{
+	return is_listed(functions, lengthof(functions), function);
+}
+
+bool
+strings_number_function(Oid function)
+{
+	return is_listed(functions_of_numbers, lengthof(functions_of_numbers), function);
+}
+
+/* ---------------------------------------------------------------- calls */
+
+const char *
+string_call_begin(StringCall *call, const QueryCall *of, const QueryValues *values)
+{
+	int			nargs = list_length(of->expr->args);
+
+	fmgr_info(of->expr->funcid, &call->function);
+	fmgr_info_set_expr((Node *) of->expr, &call->function);
+	call->arguments = palloc0(SizeForFunctionCallInfo(QUERY_MAX_ARGUMENTS));
+	InitFunctionCallInfoData(*call->arguments, &call->function, (short) nargs, of->expr->inputcollid, NULL, NULL);
+	for (int i = 1; i < nargs; i++)
+	{
+		if (values->nulls[of->values[i]])
+			return "an argument of a function of strings is NULL";
+		call->arguments->args[i].value = values->values[of->values[i]];
+	}
+	return NULL;
+}
+
+const char *
+string_call(StringCall *call, Datum string, Datum *result)
+{
+	call->arguments->args[0].value = string;
+	call->arguments->isnull = false;
+	*result = FunctionCallInvoke(call->arguments);
+	return call->arguments->isnull ? "a function of strings returns NULL" : NULL;
+}
+
+/* ---------------------------------------------------------------- tests */
 
 Size
 strings_words(const StringCodes *codes)
@@ -48,9 +96,24 @@ typedef struct Testing
 	const ColumnDescription *column;
 	const QueryTerm *term;
 	Datum		value;
+	StringCall	call;			/* if the term has one */
 	uint64	   *bits;
 	const char *why;			/* why no bits can be believed */
 } Testing;
+
+/* Returns true if a code's string passes. */
+static bool
+passes(Testing *testing, Oid base, uint32 code, FmgrInfo *function)
+{
+	Datum		tested;
+
+	if (!codes_datum(testing->codes, base, testing->column->typmod, code, &tested))
+		testing->why = codes_impossible;
+	else if (testing->term->call != NULL)
+		testing->why = string_call(&testing->call, tested, &tested);
+	return testing->why == NULL &&
+		DatumGetBool(FunctionCall2Coll(function, testing->term->collation, tested, testing->value));
+}
 
 /* Tests strings in a context of their own. */
 static void
@@ -58,29 +121,22 @@ test_strings(void *arg)
 {
 	Testing    *testing = arg;
 	const StringCodes *codes = testing->codes;
-	const ColumnDescription *column = testing->column;
 	uint64	   *bits = testing->bits;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort strings", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = CurrentMemoryContext;
-	Oid			base = getBaseType(column->type);
+	Oid			base = getBaseType(testing->column->type);
 	FmgrInfo	function;
 
 	fmgr_info(testing->term->function, &function);
 	MemoryContextSwitchTo(context);
 	for (uint32 code = 0; code < codes->limit + codes->count && testing->why == NULL; code++)
 	{
-		Datum		string;
-
 		if (code % STRINGS_AT_ONCE == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
 			MemoryContextReset(context);
 		}
-		if ((bits[code / 64] >> (code % 64) & 1) == 0)
-			continue;
-		if (!codes_datum(codes, base, column->typmod, code, &string))
-			testing->why = codes_impossible;
-		else if (!DatumGetBool(FunctionCall2Coll(&function, testing->term->collation, string, testing->value)))
+		if ((bits[code / 64] >> (code % 64) & 1) != 0 && !passes(testing, base, code, &function))
 			bits[code / 64] &= ~(UINT64CONST(1) << (code % 64));
 	}
 	MemoryContextSwitchTo(old);
@@ -121,11 +177,14 @@ strings_call(void (*work) (void *arg), void *arg)
 }
 
 const char *
-strings_test(const StringCodes *codes, const ColumnDescription *column, const QueryTerm *term, Datum value,
-			 uint64 *bits)
+strings_test(const StringCodes *codes, const ColumnDescription *column, const QueryTerm *term,
+			 const QueryValues *values, uint64 *bits)
 {
-	Testing		testing = {codes, column, term, value, bits, NULL};
-	const char *why = strings_call(test_strings, &testing);
+	Testing		testing = {.codes = codes, .column = column, .term = term, .value = values->values[term->value],
+	.bits = bits};
+	const char *why = term->call != NULL ? string_call_begin(&testing.call, term->call, values) : NULL;
 
+	if (why == NULL)
+		why = strings_call(test_strings, &testing);
 	return why != NULL ? why : testing.why;
 }

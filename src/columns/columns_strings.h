@@ -5,13 +5,30 @@
 #ifndef GPUSORT_COLUMNS_STRINGS_H
 #define GPUSORT_COLUMNS_STRINGS_H
 
+#include "fmgr.h"
+
 #include "query_members.h"
 
 /*
- * Returns true for functions of a string and a value that may be called for strings of rows that nobody asked about:
- * built-in ones that return bool, know nothing but their arguments, and tell nobody.
+ * Returns true for functions of a string, or of a number that a function of it returns, and a value that may be called
+ * for strings of rows that nobody asked about: built-in ones that return bool, know nothing but their arguments, and
+ * tell nobody.
  */
 extern bool strings_function(Oid function);
+extern bool strings_number_function(Oid function);
+
+/* A call of a query for one string after another. */
+typedef struct StringCall
+{
+	FmgrInfo	function;
+	FunctionCallInfo arguments; /* set, but for the first */
+} StringCall;
+
+/* Sets the arguments of a call in the current context.  Returns NULL, or why the results are not known. */
+extern const char *string_call_begin(StringCall *call, const QueryCall *of, const QueryValues *values);
+
+/* Calls for a string.  Returns NULL, or why the result is not known. */
+extern const char *string_call(StringCall *call, Datum string, Datum *result);
 
 /* Returns the words of a bit for each code. */
 extern Size strings_words(const StringCodes *codes);
@@ -21,7 +38,7 @@ extern Size strings_words(const StringCodes *codes);
  * do it: the function has raised an error, maybe for a string that no row has.
  */
 extern const char *strings_test(const StringCodes *codes, const ColumnDescription *column, const QueryTerm *term,
-								Datum value, uint64 *bits);
+								const QueryValues *values, uint64 *bits);
 
 /*
  * Does work that calls functions of strings.  Returns NULL, or why PostgreSQL has to do it: one has raised an error,

@@ -1,6 +1,5 @@
 /*
- * columns_terms.h: columns and values in the expressions of a query, and conditions as tests of columns, or of members
- * of groups.
+ * columns_terms.h: columns, values and members of groups in the expressions of a query.
  */
 #ifndef GPUSORT_COLUMNS_TERMS_H
 #define GPUSORT_COLUMNS_TERMS_H
@@ -51,11 +50,5 @@ extern Oid	terms_column_type(const ColumnsQuery *query, int column);
  * of groups and HAVING can name.  -1: it is none.
  */
 extern int	terms_member(const ColumnsQuery *query, const Expr *expr);
-
-/*
- * Adds conditions, which are ANDed, as tests of columns, or, for HAVING, of keys and requests.  Returns NULL, or why
- * that cannot be done.
- */
-extern const char *terms_add(ColumnsQuery *query, List *conditions, bool having, QueryTerms *terms);
 
 #endif

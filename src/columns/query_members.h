@@ -9,9 +9,19 @@
 #include "kernels/gs_steps.h"
 #include "codes.h"
 
+#define QUERY_MAX_ARGUMENTS 4
+
+/* A function of a column's strings. */
+typedef struct QueryCall
+{
+	const FuncExpr *expr;
+	int			values[QUERY_MAX_ARGUMENTS];	/* by argument, but for the first, which is the string */
+} QueryCall;
+
 /*
  * A test of a column; of HAVING, of a key, or, behind the keys, of a request.  Tests of GS_TEST_IN are against an
- * array, those of GS_TEST_IN_BITS are of strings, by a function of the string and the value.
+ * array, those of GS_TEST_IN_BITS are of strings, by a function of the string, or of what another one returns for it,
+ * and the value.
  */
 typedef struct QueryTerm
 {
@@ -21,6 +31,7 @@ typedef struct QueryTerm
 	Oid			type;			/* of the value, or of the array's elements */
 	bool		truth;			/* value is -1: compared with this */
 	Oid			function;		/* of GS_TEST_IN_BITS */
+	const QueryCall *call;		/* gives its argument; NULL: that is the string */
 	Oid			collation;
 } QueryTerm;
 
@@ -114,13 +125,10 @@ typedef struct QueryComputed
 	QueryInstruction code[GS_STEPS_MAX_CODE];
 } QueryComputed;
 
-#define QUERY_MAX_ARGUMENTS 4
-
-/* A function of a column's strings, by whose results the service is to know them. */
+/* A function by whose results the service is to know a column's strings. */
 typedef struct QueryMapping
 {
-	const FuncExpr *call;
-	int			values[QUERY_MAX_ARGUMENTS];	/* by argument, but for the first, which is the string */
+	const QueryCall *call;
 	/* Of a question that is open: */
 	uint32		count;
 	uint32	   *numbers;		/* by code */

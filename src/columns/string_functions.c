@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_type_d.h"
-#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
@@ -59,6 +58,18 @@ string_function_is(const Expr *expr)
 	return true;
 }
 
+QueryCall *
+string_function_call(ColumnsQuery *query, const FuncExpr *expr)
+{
+	QueryCall  *call = palloc0_object(QueryCall);
+
+	call->expr = expr;
+	for (int i = 1; i < list_length(expr->args); i++)
+		call->values[i] = terms_value(query, list_nth(expr->args, i));
+	query->needs_strings = true;
+	return call;
+}
+
 const char *
 string_function_add(ColumnsQuery *query, const FuncExpr *call, int *index)
 {
@@ -66,16 +77,13 @@ string_function_add(ColumnsQuery *query, const FuncExpr *call, int *index)
 	const char *why;
 
 	for (*index = 0; *index < query->ncolumns; (*index)++)
-		if (query->mapped[*index] != NULL && equal(query->mapped[*index]->call, call))
+		if (query->mapped[*index] != NULL && equal(query->mapped[*index]->call->expr, call))
 			return NULL;
 	why = terms_new_column(query, var, index);
 	if (why != NULL)
 		return why;
 	query->mapped[*index] = palloc0_object(QueryMapping);
-	query->mapped[*index]->call = call;
-	for (int i = 1; i < list_length(call->args); i++)
-		query->mapped[*index]->values[i] = terms_value(query, list_nth(call->args, i));
-	query->needs_strings = true;
+	query->mapped[*index]->call = string_function_call(query, call);
 	return NULL;
 }
 
@@ -87,9 +95,8 @@ typedef struct Calling
 	StringCodes *codes;
 	const ColumnDescription *column;
 	QueryMapping *mapping;
-	FmgrInfo	function;
+	StringCall	call;
 	MemoryContext datums;		/* of some strings */
-	FunctionCallInfo arguments;
 	uint32		most;			/* the greatest number that the column's width holds */
 	const char *why;
 } Calling;
@@ -122,22 +129,14 @@ number_of(Calling *calling, Datum result)
 static uint32
 call_for(Calling *calling, uint32 code)
 {
-	Datum		result;
+	Datum		string,
+				result;
 
-	if (!codes_datum(calling->codes, getBaseType(calling->column->type), calling->column->typmod, code,
-					 &calling->arguments->args[0].value))
-	{
+	if (!codes_datum(calling->codes, getBaseType(calling->column->type), calling->column->typmod, code, &string))
 		calling->why = codes_impossible;
-		return 0;
-	}
-	calling->arguments->isnull = false;
-	result = FunctionCallInvoke(calling->arguments);
-	if (calling->arguments->isnull)
-	{
-		calling->why = "a function of strings returns NULL";
-		return 0;
-	}
-	return number_of(calling, result);
+	else
+		calling->why = string_call(&calling->call, string, &result);
+	return calling->why == NULL ? number_of(calling, result) : 0;
 }
 
 /* Calls the function for all strings, as the work of strings_call. */
@@ -160,28 +159,6 @@ call_for_all(void *arg)
 	MemoryContextSwitchTo(old);
 }
 
-/* Sets the arguments behind the string.  Returns NULL, or why the results are not known. */
-static const char *
-set_arguments(Calling *calling, const QueryValues *values)
-{
-	const FuncExpr *call = calling->mapping->call;
-
-	fmgr_info(call->funcid, &calling->function);
-	fmgr_info_set_expr((Node *) call, &calling->function);
-	calling->arguments = palloc0(SizeForFunctionCallInfo(QUERY_MAX_ARGUMENTS));
-	InitFunctionCallInfoData(*calling->arguments, &calling->function, (short) list_length(call->args),
-							 call->inputcollid, NULL, NULL);
-	for (int i = 1; i < list_length(call->args); i++)
-	{
-		int			value = calling->mapping->values[i];
-
-		if (values->nulls[value])
-			return "an argument of a function of strings is NULL";
-		calling->arguments->args[i].value = values->values[value];
-	}
-	return NULL;
-}
-
 /* Calls the function of a column. */
 static const char *
 call_function(const ColumnsQuery *query, int column, const QueryValues *values)
@@ -197,12 +174,12 @@ call_function(const ColumnsQuery *query, int column, const QueryValues *values)
 	if ((Size) mapping->count * sizeof(uint32) > gpusort_memory_limit())
 		return "results of a function of strings are more than gpusort.work_mem has room for";
 	mapping->numbers = palloc_extended(((Size) mapping->count + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
-	if (mapping->call->funcresulttype == TEXTOID)
+	if (mapping->call->expr->funcresulttype == TEXTOID)
 	{
 		mapping->results = palloc_object(StringCodes);
 		codes_begin(mapping->results, NULL, type, gpusort_memory_limit());
 	}
-	why = set_arguments(&calling, values);
+	why = string_call_begin(&calling.call, mapping->call, values);
 	if (why != NULL)
 		return why;
 	calling.datums = AllocSetContextCreate(CurrentMemoryContext, "gpusort strings", ALLOCSET_SMALL_SIZES);

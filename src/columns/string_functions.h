@@ -13,6 +13,9 @@
  */
 extern bool string_function_is(const Expr *expr);
 
+/* Makes a call of a query's. */
+extern QueryCall *string_function_call(ColumnsQuery *query, const FuncExpr *expr);
+
 /* Finds the column of a call's results, a new one if necessary.  Returns NULL, or why there is none. */
 extern const char *string_function_add(ColumnsQuery *query, const FuncExpr *call, int *index);
 

@@ -24,31 +24,40 @@ INSERT INTO questions SELECT format(q, c) FROM unnest('{s,v,c,d,few}'::text[]) A
 	'SELECT k, avg(length(%s)) AS l, count(*) AS c, min(%1$s) FROM t WHERE %1$s <> '''' GROUP BY k HAVING count(*) > 10', 'SELECT length(%s), count(*) FROM t GROUP BY length(%1$s)',
 	'SELECT %s, octet_length(%1$s), count(*), sum(length(%1$s)) FROM t GROUP BY 1, 2', 'SELECT %s, sum(length(%1$s) + 1), max(length(%1$s) * 3 - k) FROM t WHERE %1$s LIKE ''%%a%%'' GROUP BY %1$s',
 	'SELECT length(%s) + k, count(*) FROM t GROUP BY 1', 'SELECT k, sum(length(%s)) FILTER (WHERE %1$s > ''b'') FROM t GROUP BY k', 'SELECT DISTINCT length(%s) FROM t', 'SELECT length(%s), count(*) AS c FROM t GROUP BY 1 ORDER BY c DESC, 1 LIMIT 5',
-	'SELECT length(%s), min(%1$s), max(%1$s), count(DISTINCT %1$s) FROM t GROUP BY 1', 'SELECT sum(length(%s)) FROM t WHERE id < 0', 'SELECT length(%s), sum(length(s) + length(few)) FROM t GROUP BY 1']) AS q;
+	'SELECT length(%s), min(%1$s), max(%1$s), count(DISTINCT %1$s) FROM t GROUP BY 1', 'SELECT count(DISTINCT length(%s)), count(*) FROM t WHERE %1$s >= ''a''',
+	'SELECT k, count(DISTINCT octet_length(%s)), count(*) FROM t GROUP BY k', 'SELECT sum(length(%s)) FROM t WHERE id < 0', 'SELECT length(%s), sum(length(s) + length(few)) FROM t GROUP BY 1']) AS q;
 -- strings
 INSERT INTO questions SELECT format(q, c) FROM unnest('{s,v,d,few}'::text[]) AS c, unnest(ARRAY['SELECT regexp_replace(%s, ''^https?://(?:www\.)?([^/]+)/.*$'', ''\1'') AS k, avg(length(%1$s)), count(*) AS c, min(%1$s) FROM t WHERE %1$s <> '''' GROUP BY 1 HAVING count(*) > 3',
 	'SELECT substr(%s, 2), count(*) FROM t GROUP BY 1', 'SELECT substring(%s FROM 1 FOR 2), k, count(*) FROM t GROUP BY 1, 2', 'SELECT substring(%s FROM 3), max(id) FROM t GROUP BY 1', 'SELECT DISTINCT regexp_replace(%s, ''y'', ''日本'', ''g'') FROM t',
 	'SELECT regexp_replace(%s, ''[a-z]+'', ''''), substr(%1$s, 1, 1), position(''a'' IN %1$s), strpos(%1$s, ''y''), count(*) FROM t GROUP BY 1, 2, 3, 4', 'SELECT substr(%s, 1, k2), count(*) FROM t, (SELECT 1 AS k2) q GROUP BY 1',
 	'SELECT substr(%s, 1, 1), count(*) AS c FROM t GROUP BY 1 ORDER BY c DESC, max(id) LIMIT 1']) AS q;
-INSERT INTO questions VALUES ('SELECT substr(s, 2), substr(v, 2), substr(few, 1, 3), count(*) FROM t GROUP BY 1, 2, 3'), ('SELECT length(l), count(*) FROM t GROUP BY 1'), ('SELECT sum(strpos(s, few2)) FROM t, (SELECT ''a''::text AS few2) q'),
+-- conditions, and different results
+INSERT INTO questions SELECT format(q, c) FROM unnest('{s,v,c,d,few}'::text[]) AS c, unnest(ARRAY['SELECT count(*), min(%s), sum(k) FROM t WHERE length(%1$s) > 3', 'SELECT k, count(*) FROM t WHERE 4 <= octet_length(%s) AND length(%1$s) <> 6::int8 GROUP BY k',
+	'SELECT count(*) FILTER (WHERE length(%s) = 2::int2), count(*) FROM t', 'SELECT length(%s), count(*) FROM t WHERE length(%1$s) BETWEEN 2 AND 5 AND %1$s > ''a'' GROUP BY 1', 'SELECT count(*) FROM t, (SELECT 3 AS three) AS q WHERE length(%s) < three']) AS q;
+INSERT INTO questions SELECT format(q, c) FROM unnest('{s,v,d,few}'::text[]) AS c, unnest(ARRAY['SELECT count(*), max(id) FROM t WHERE substr(%s, 1, 1) = ''a''', 'SELECT count(*) FROM t WHERE substring(%s FROM 2) LIKE ''%%y'' AND id > 9', 'SELECT count(DISTINCT substr(%s, 1, 2)) FROM t',
+	'SELECT k, count(*) FROM t WHERE regexp_replace(%s, ''y'', '''') >= ''b'' GROUP BY k', 'SELECT k, count(DISTINCT regexp_replace(%s, ''y+'', '''')) FROM t WHERE strpos(%1$s, ''a'') > 0 GROUP BY k', 'SELECT count(*) FROM t WHERE substr(%s, 2) ~ ''^[a-z]'' AND %1$s LIKE ''%%a%%''']) AS q;
+INSERT INTO questions VALUES ('SELECT count(*) FROM t WHERE substr(l, 1, 1) = ''a'''), ('SELECT substr(s, 2), substr(v, 2), substr(few, 1, 3), count(*) FROM t GROUP BY 1, 2, 3'), ('SELECT length(l), count(*) FROM t GROUP BY 1'), ('SELECT sum(strpos(s, few2)) FROM t, (SELECT ''a''::text AS few2) q'),
 	('SELECT length(s) - length(few), count(*) FROM t GROUP BY 1');
 SELECT answered(q) FROM questions;
 -- what is left to PostgreSQL: an order of results, other functions, those of two columns, strings that are equal with other bytes
 SELECT left_alone(q) FROM unnest(ARRAY['SELECT length(n), count(*) FROM t GROUP BY 1', 'SELECT lower(s), count(*) FROM t GROUP BY 1', 'SELECT strpos(s, few), count(*) FROM t GROUP BY 1', 'SELECT length(substr(s, 2)), count(*) FROM t GROUP BY 1',
-	'SELECT substr(l, 1, 2), count(*) FROM t GROUP BY 1', 'SELECT min(substr(s, 1)) FROM t', 'SELECT count(DISTINCT length(s)) FROM t', 'SELECT substring(s FROM ''a''), count(*) FROM t GROUP BY 1']) AS q;
+	'SELECT substr(l, 1, 2), count(*) FROM t GROUP BY 1', 'SELECT min(substr(s, 1)) FROM t', 'SELECT count(DISTINCT substr(l, 2)) FROM t',
+	'SELECT count(*) FROM t WHERE length(s)::int8 > 3::int8 + k', 'SELECT count(*) FROM t WHERE length(s) IN (2, 3)', 'SELECT count(*) FROM t WHERE length(s) = k', 'SELECT count(*) FROM t WHERE lower(s) = ''a''', 'SELECT substring(s FROM ''a''), count(*) FROM t GROUP BY 1']) AS q;
 CREATE FUNCTION same(query text) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT is(rows_of(query, 'on'), rows_of(query, 'off'), query)
 $$;
 SELECT same(q) FROM unnest(ARRAY['SELECT substr(s, 1, 1), count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 3', 'SELECT substr(s, 1, 1), count(*) FROM t GROUP BY 1 HAVING substr(s, 1, 1) > ''a''', 'SELECT length(s), max(n) FROM (SELECT s, row_number() OVER (ORDER BY k, id) AS n FROM t) q GROUP BY 1',
-	'SELECT count(DISTINCT length(s)), percentile_disc(0.5) WITHIN GROUP (ORDER BY length(s)) FROM t', 'SELECT count(*) FROM t WHERE length(s) > 5', 'SELECT substr(s, NULL), count(*) FROM t GROUP BY 1', 'SELECT sum(strpos(s, NULL)) FROM t',
+	'SELECT count(DISTINCT length(s)), percentile_disc(0.5) WITHIN GROUP (ORDER BY length(s)) FROM t', 'SELECT id FROM t WHERE length(s) > 12 ORDER BY id', 'SELECT count(*) FROM t WHERE substr(s, NULL) = ''a''', 'SELECT count(*) FROM t WHERE length(s) > NULL',
+	'SELECT length(s), count(*) FROM t GROUP BY 1 HAVING length(s) > 3 AND count(*) > 5', 'SELECT substr(s, NULL), count(*) FROM t GROUP BY 1', 'SELECT sum(strpos(s, NULL)) FROM t',
 	'SELECT gpu_sort_agg(length(s)) FROM t', 'SELECT length(s), gpu_sort_agg(k) FROM t GROUP BY 1']) AS q;
 
 -- errors: PostgreSQL's own, for rows that pass alone
 SELECT throws_ok('SELECT substr(s, 1, -1), count(*) FROM t GROUP BY 1', '22011', NULL, 'an error of a function is raised');
+SELECT throws_ok('SELECT count(*) FROM t WHERE substr(s, 1, -1) = ''a''', '22011', NULL, 'in a condition, too');
 SELECT throws_ok('SELECT regexp_replace(s, ''('', ''''), count(*) FROM t GROUP BY 1', '2201B', NULL, 'and so is a wrong expression''s');
 SELECT CASE WHEN current_setting('server_version_num')::int < 180000 THEN throws_ok(q, '0A000', NULL, 'and that of a collation') ELSE is(rows_of(q, 'on'), rows_of(q, 'off'), 'strings that are equal with other bytes') END
 	FROM (VALUES ('SELECT sum(strpos(l, ''a'')) FROM t')) AS v (q);
-SELECT same(q) FROM unnest(ARRAY['SELECT substr(s, 1, -1), count(*) FROM t WHERE id < 0 GROUP BY 1', 'SELECT sum(length(s) + 2147483646) FROM t WHERE length(s) < 2', 'SELECT sum(length(s) + 2147483600) FROM t']) AS q;
+SELECT same(q) FROM unnest(ARRAY['SELECT substr(s, 1, -1), count(*) FROM t WHERE id < 0 GROUP BY 1', 'SELECT count(*) FROM t WHERE id < 0 AND substr(s, 1, -1) = ''a''', 'SELECT sum(length(s) + 2147483646) FROM t WHERE length(s) < 2', 'SELECT sum(length(s) + 2147483600) FROM t']) AS q;
 
 -- few strings, long ones: codes of eight bits hold no length beyond; and many
 CREATE TABLE long (id int, s text);
