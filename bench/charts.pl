@@ -149,7 +149,7 @@ sub sorts
 sub clickbench
 {
 	my ($c) = @_;
-	my $result = result('clickbench-cpu2');
+	my $result = result('clickbench-cpu2-1m');
 	my @queries = grep { $_->{group} eq 'ClickBench' } @{ $result->{queries} };
 	my $x = scale(0.5, 500, 50, $width - 10);
 	my $top = 92;
@@ -183,8 +183,8 @@ sub clickbench
 	}
 	$svg .= text(0, $bottom + 44, sprintf('%.1f million rows like ClickBench\'s, %d cores, no GPU; PostgreSQL %s',
 		$result->{rows}{hits} / 1e6, $result->{cores}, $result->{version} =~ s/ .*//r), $c->{faint})
-	  . text(0, $bottom + 64, "with $result->{workers} workers, DuckDB $result->{duckdb} on the same cores",
-		$c->{faint});
+	  . text(0, $bottom + 64, ($result->{clock} eq 'processor' ? 'by processor time, ' : '')
+		. "with $result->{workers} workers, DuckDB $result->{duckdb}", $c->{faint});
 	return ($bottom + 72, $svg);
 }
 

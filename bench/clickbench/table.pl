@@ -40,6 +40,7 @@ printf "# %s\n", join '; ', map { sprintf '%s %.4g (%s%s)', @$_{qw(name ours wan
   @{ $result->{targets} } if @{ $result->{targets} };
 print "# ms of processor time, without parallel workers; a load of $result->{load} when the queries began\n"
   if ($result->{clock} // '') eq 'processor';
+print "# queries without a time of gpusort alone were measured again: $result->{again}\n" if $result->{again};
 print "# ms, medians of $result->{runs}; in brackets how many times faster than PostgreSQL; * from columns, "
   . "+ rows from them\n";
 printf "%-40s%s\n", '', join '', map { sprintf '%20s', $title{$_} } @sides;
