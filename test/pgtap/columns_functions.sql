@@ -10,9 +10,7 @@ SET search_path = columns_functions, public;
 CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE DOMAIN note AS text;
 CREATE TABLE t (id int, k int, s text, v varchar(30), c char(6), d note, l text COLLATE loose, n name, few text);
-CREATE FUNCTION word(i int) RETURNS text IMMUTABLE LANGUAGE sql AS $$
-	SELECT (ARRAY['', ' ', 'a', 'A', 'ä', 'Ä', 'http://www.ae.de/x', 'https://b.de/', 'b', E'tab\t', '%', 'a_b', 'http://b.de/q?x', 'az', '日本語', 'ﬁ', 'Straße', 'STRASSE', NULL, 'zz'])[1 + i % 20]
-$$;
+\ir columns_words.psql
 INSERT INTO t SELECT i, i % 37, word(i) || repeat('y', i % 7), left(word(i / 3) || i % 17, 30), left(word(i / 7), 6), word(i / 2) || i % 5, word(i) || i % 3, coalesce(word(i), 'n'), repeat('w', i % 12) FROM generate_series(1, 12000) AS i;
 VACUUM ANALYZE t;
 SELECT gpusort_columns_add('t');

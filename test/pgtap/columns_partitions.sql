@@ -30,7 +30,7 @@ ANALYZE t;
 
 CREATE TABLE questions (q text);
 INSERT INTO questions SELECT format('SELECT count(*), sum(a), avg(b), min(a), max(b), count(%s), count(c) FROM t WHERE %s', c, w) FROM unnest('{s,v,k}'::text[]) AS c, unnest(ARRAY['true', 's = ''s1''', 's <> ''m7'' AND a > 100', 's IN (''s1'', ''m5'', ''nowhere'')',
-	's LIKE ''%1%''', 'v > ''v5''', 'v IS NULL', 's ~ ''[34]$'' AND v <> ''v1''', 'c = ''c1''', 'l <= ''l1''', 'v LIKE ''only%''', 's = ''nowhere''', 'k IN (1, 2) AND s LIKE ''_1''']) AS w;
+	's LIKE ''%1%''', 'v > ''v5''', 'v IS NULL', 's ~ ''[34]$'' AND v <> ''v1''', 'c = ''c1''', 'l <= ''l1''', 'v LIKE ''only%''', 's = ''nowhere''', 'k IN (1, 2) AND s LIKE ''_1''', 'length(s) > 2', 'substr(s, 1, 1) = ''m'' AND length(v) <> 4']) AS w;
 SELECT answered(q) FROM questions;
 SELECT answered('SELECT count(*), max(a) FROM t WHERE l > ''k''');
 -- groups and strings as results

@@ -11,9 +11,7 @@ CREATE COLLATION german (provider = icu, locale = 'de-u-co-phonebk');
 CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE DOMAIN code AS char(4);
 CREATE TABLE t (id int, k int, s text, v varchar(30), c char(6), n name, x text COLLATE "C", g text COLLATE german, e text COLLATE "en-x-icu", l text COLLATE loose, d code, few text);
-CREATE FUNCTION word(i int) RETURNS text IMMUTABLE LANGUAGE sql AS $$
-	SELECT (ARRAY['', ' ', 'a', 'A', 'ä', 'Ä', 'ae', 'b ', 'b', E'tab\t', '%', 'a_b', 'a%b', 'az', '日本語', 'ﬁ', 'Straße', 'STRASSE', NULL, 'zz'])[1 + i % 20]
-$$;
+\ir columns_words.psql
 INSERT INTO t SELECT i, i % 37, word(i) || i % 7, left(word(i / 3) || i % 17, 30), left(word(i / 7), 6), coalesce(word(i / 2), '') || i % 5, word(i * 7) || i % 3, word(i) || i % 11, word(i / 2) || i % 13, word(i), left(word(i / 11), 4), 'w' || i % 300
 	FROM generate_series(1, 12000) AS i;
 VACUUM ANALYZE t;

@@ -12,9 +12,7 @@ CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministi
 CREATE DOMAIN code AS char(4);
 CREATE TABLE t (id int, s text, v varchar(30), c char(6), n name, x text COLLATE "C", g text COLLATE german, l text COLLATE loose, d code, big text, few text);
 -- words: a list of odd ones, and numbers
-CREATE FUNCTION word(i int) RETURNS text IMMUTABLE LANGUAGE sql AS $$
-	SELECT (ARRAY['', ' ', 'a', 'A', 'ä', 'Ä', 'ae', 'b ', 'b', E'tab\t', '%', 'a_b', 'a%b', E'back\\slash', '日本語', 'ﬁ', 'Straße', 'STRASSE', NULL, 'zz'])[1 + i % 20]
-$$;
+\ir columns_words.psql
 INSERT INTO t SELECT i, word(i), left(word(i / 3) || i % 17, 30), left(word(i / 7), 6), coalesce(word(i / 2), '') || i % 5, word(i * 7), word(i), word(i), left(word(i / 11), 4),
 	CASE i % 100 WHEN 1 THEN (SELECT string_agg(md5((x + i % 4)::text), '') FROM generate_series(1, 200) AS x) WHEN 2 THEN repeat(word(i / 100) || 'long', 2500) ELSE left(word(i), 3) END,
 	'w' || i % 300 FROM generate_series(1, 12000) AS i;
