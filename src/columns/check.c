@@ -13,10 +13,13 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "kernels/common/check_hash.h"
 #include "src/base/compat.h"
+#include "codes.h"
 #include "heap_pages.h"
 #include "held_tables.h"
 #include "lap.h"
@@ -34,6 +37,7 @@ typedef struct Check
 	Snapshot	snapshot;
 	int			ncolumns;
 	ColumnDescription *columns;
+	bool		strings;		/* are among the columns */
 	RowReader	reader;			/* of a page's rows */
 	uint64		hashes[MaxHeapTuplesPerPage];	/* of the rows of the page at hand */
 	uint64		rows;
@@ -49,11 +53,18 @@ typedef struct Check
 	const char *why;			/* columns were not used; NULL: they were */
 } Check;
 
-/* Returns why a column has no hash: why it is not held, or that codes have another meaning in each dictionary. */
-static const char *
-describe_hashed(const char *why, const ColumnDescription *column)
+/* Extends a row's hash by a value: of a string as by that of its bytes.  *low is what is added to a sum. */
+static uint64
+hash_value(const ColumnDescription *column, Datum value, bool isnull, uint64 hash, uint64 *low)
 {
-	return why == NULL && column->form == COLUMN_CODES ? "codes are not compared" : why;
+	const char *string;
+	uint32		bytes;
+
+	if (column->form != COLUMN_CODES || isnull)
+		return column_hash(column, value, isnull, hash, low);
+	(void) string_of_datum(getBaseType(column->type), -1, DatumGetPointer(value), &string, &bytes);
+	*low = gsd_string_hash(string, bytes);
+	return gs_check_mix(hash, *low, false);
 }
 
 /* Describes the named columns.  An error if one cannot be held. */
@@ -69,8 +80,7 @@ read_columns(Check *check, ArrayType *names)
 	{
 		char	   *name = nulls[i] ? "NULL" : TextDatumGetCString(elements[i]);
 		AttrNumber	number = nulls[i] ? InvalidAttrNumber : get_attnum(RelationGetRelid(check->rel), name);
-		const char *why = describe_hashed(column_describe(check->rel, number, false, &check->columns[i]),
-										  &check->columns[i]);
+		const char *why = column_describe(check->rel, number, false, &check->columns[i]);
 
 		if (why)
 			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -78,10 +88,14 @@ read_columns(Check *check, ArrayType *names)
 	}
 }
 
-/* Prepares to read the rows of a page. */
+/* Prepares to read the rows of a page, unless they have strings, which are read one by one. */
 static void
 prepare_reader(Check *check)
 {
+	for (int i = 0; i < check->ncolumns; i++)
+		check->strings = check->strings || check->columns[i].form == COLUMN_CODES;
+	if (check->strings)
+		return;
 	row_reader_init(&check->reader, check->rel, check->columns, check->ncolumns);
 	for (int i = 0; i < check->ncolumns; i++)
 	{
@@ -125,7 +139,7 @@ hash_rows(Check *check, int count)
 		check->hash ^= check->hashes[row];
 }
 
-/* Hashes a row with a value that cannot be held. */
+/* Hashes a row with strings, or with a value that cannot be held. */
 static uint64
 hash_other_row(Check *check, HeapTuple tuple)
 {
@@ -137,7 +151,7 @@ hash_other_row(Check *check, HeapTuple tuple)
 		uint64		low;
 		Datum		value = heap_getattr(tuple, check->columns[i].number, RelationGetDescr(check->rel), &isnull);
 
-		hash = column_hash(&check->columns[i], value, isnull, hash, &low);
+		hash = hash_value(&check->columns[i], value, isnull, hash, &low);
 		if (i == 0)
 			check->sum += low;
 	}
@@ -165,14 +179,37 @@ read_each(Check *check, const HeapPageRows *rows)
 	return nread;
 }
 
+/* Hashes a page's rows one by one. */
+static void
+hash_each(Check *check, const HeapPageRows *rows)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort strings", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+
+	for (int i = 0; i < rows->count; i++)
+	{
+		HeapTupleData tuple = {.t_data = rows->tuples[i], .t_tableOid = RelationGetRelid(check->rel)};
+
+		check->hash ^= hash_other_row(check, &tuple);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
 /* Adds a page of the table. */
 static bool
 take_rows(const HeapPageRows *rows, void *arg)
 {
 	Check	   *check = arg;
 
-	row_forget(&check->reader, 0, MaxHeapTuplesPerPage);
-	hash_rows(check, rows_read(&check->reader, rows->tuples, rows->count, 0) ? rows->count : read_each(check, rows));
+	if (check->strings)
+		hash_each(check, rows);
+	else
+	{
+		row_forget(&check->reader, 0, MaxHeapTuplesPerPage);
+		hash_rows(check, rows_read(&check->reader, rows->tuples, rows->count, 0) ? rows->count :
+				  read_each(check, rows));
+	}
 	check->rows += (uint64) rows->count;
 	return true;
 }
@@ -332,8 +369,7 @@ gpusort_columns_hash(PG_FUNCTION_ARGS)
 		for (int i = 0; i < PG_NARGS(); i++)
 		{
 			const Node *argument = list_nth(arguments, i);
-			const char *why = describe_hashed(column_describe_type(exprType(argument), exprTypmod(argument),
-																   &columns[i]), &columns[i]);
+			const char *why = column_describe_type(exprType(argument), exprTypmod(argument), &columns[i]);
 
 			if (why)
 				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -345,7 +381,7 @@ gpusort_columns_hash(PG_FUNCTION_ARGS)
 	{
 		uint64		low;
 
-		hash = column_hash(&columns[i], PG_ARGISNULL(i) ? 0 : PG_GETARG_DATUM(i), PG_ARGISNULL(i), hash, &low);
+		hash = hash_value(&columns[i], PG_ARGISNULL(i) ? 0 : PG_GETARG_DATUM(i), PG_ARGISNULL(i), hash, &low);
 	}
 	PG_RETURN_INT64((int64) hash);
 }

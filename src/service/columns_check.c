@@ -1,9 +1,12 @@
 /*
- * columns_check.c: GSD_CHECK: sums over the pages of a mask.
+ * columns_check.c: GSD_CHECK: sums over the pages of a mask.  Codes of strings count as the hashes of these, which are
+ * the same in every dictionary.
  */
 #include "columns.h"
 
 #include <stdlib.h>
+
+#include "kernels/common/check_hash.h"
 
 /* What one worker has summed up. */
 typedef struct sums
@@ -15,8 +18,69 @@ typedef struct check
 {
 	page_job pages;
 	gs_type types[GSD_TABLE_COLUMNS];
+	uint64_t *hashes[GSD_TABLE_COLUMNS]; /* by code; NULL: the column is none of strings */
+	uint32_t counts[GSD_TABLE_COLUMNS];
+	uint64_t bytes; /* of all hashes */
+	bool strings;	/* there are some */
 	sums all;
 } check;
+
+/*
+ * Returns what a row's value counts as.
+ */
+static uint64_t
+value_of(const check *k, const gs_held *column, uint32_t c, uint64_t row, int half)
+{
+	uint64_t value = gs_check_value(k->types[c], column->values, row, half);
+
+	if (k->hashes[c] == NULL)
+		return value;
+	return value < k->counts[c] ? k->hashes[c][value] : 0;
+}
+
+/*
+ * Adds a row of a segment.
+ */
+static void
+add_row(const check *k, const gs_held *columns, uint64_t row, sums *mine)
+{
+	uint64_t hash = 0;
+
+	for (uint32_t c = 0; c < k->pages.ncolumns; c++)
+	{
+		const uint64_t *nulls = columns[c].nulls;
+		const bool null = nulls != NULL && (nulls[row / 64] >> row % 64 & 1) != 0;
+
+		for (int half = 0; half < (k->types[c] == GS_U128 ? 2 : 1); half++)
+		{
+			uint64_t value = null ? 0 : value_of(k, &columns[c], c, row, half);
+
+			hash = gs_check_mix(hash, value, null);
+			mine->sum += c == 0 && half == 0 ? value : 0;
+		}
+	}
+	mine->hash ^= hash;
+}
+
+/*
+ * Does a unit with strings on the CPU: what gs_check does, a row at a time.
+ */
+static gs_status
+check_strings_unit(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
+{
+	const check *k = arg;
+	sums *mine = gsd_pages_own(&k->pages, worker);
+
+	(void) engine;
+	for (uint64_t i = 0; i < rows->nspans; i++)
+	{
+		const gs_span *span = &rows->spans[i];
+
+		for (uint64_t row = span->first; row < (uint64_t) span->first + span->rows; row++)
+			add_row(k, &rows->columns[(uint64_t) span->segment * rows->ncolumns], row, mine);
+	}
+	return GS_OK;
+}
 
 /*
  * Does a unit on the CPU.
@@ -73,6 +137,58 @@ collect(check *k)
 }
 
 /*
+ * Hashes the strings of a dictionary.
+ */
+static gs_status
+hash_strings(check *k, uint32_t c, const gsd_entries *e)
+{
+	const uint32_t count = gsd_entries_count(e);
+	const uint64_t bytes = ((uint64_t) count + 1) * sizeof(uint64_t);
+
+	if (!gsd_work_take(bytes))
+		return GS_NOMEM;
+	k->bytes += bytes;
+	k->hashes[c] = malloc(bytes);
+	if (k->hashes[c] == NULL)
+		return GS_NOMEM;
+	k->counts[c] = count;
+	for (uint32_t code = 0; code < count; code++)
+	{
+		uint32_t length;
+		const char *string = gsd_entries_string(e, code, &length);
+
+		k->hashes[c][code] = string != NULL ? gsd_string_hash(string, length) : 0;
+	}
+	return GS_OK;
+}
+
+/*
+ * Hashes the strings of all columns, once the version is pinned: its codes are there then.  A device does not reach
+ * them.
+ */
+static gs_status
+hash_all_strings(check *k, const gsd_check *m)
+{
+	table *t = k->pages.t;
+	gs_status status = GS_OK;
+
+	pthread_mutex_lock(&t->strings);
+	for (uint32_t i = 0; i < m->ncolumns && status == GS_OK; i++)
+	{
+		const dictionary *d = &t->dictionaries[m->columns[i]];
+
+		if (d->entries.file == NULL)
+			continue;
+		k->strings = true;
+		status = t->place->dev != NULL ? GS_TOO_BIG : hash_strings(k, i, &d->entries);
+	}
+	pthread_mutex_unlock(&t->strings);
+	if (k->strings)
+		k->pages.unit = check_strings_unit;
+	return status;
+}
+
+/*
  * Answers for a table.
  */
 static gs_status
@@ -88,7 +204,9 @@ check_table(check *k, const gsd_check *m, gsd_checked *answer)
 	}
 	GS_TRY(gsd_pages_pin(&k->pages, m->version));
 	answer->engine_ns = gsd_now_ns();
-	status = gsd_pages_in_turn(&k->pages, gsd_pages_run);
+	status = hash_all_strings(k, m);
+	if (status == GS_OK)
+		status = gsd_pages_in_turn(&k->pages, gsd_pages_run);
 	answer->engine_ns = gsd_now_ns() - answer->engine_ns;
 	collect(k);
 	gsd_pages_leave(&k->pages, status == GS_OK);
@@ -122,6 +240,9 @@ check_with_memory(connection *c, table *t, const gsd_check *m, gsd_checked *answ
 						  .whole = check_whole,
 						  .arg = k};
 	status = check_table(k, m, answer);
+	for (uint32_t i = 0; i < m->ncolumns; i++)
+		free(k->hashes[i]);
+	gsd_work_give(k->bytes);
 	free(k);
 	return status;
 }

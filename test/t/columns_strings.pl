@@ -96,6 +96,18 @@ is(scalar(grep { /^f\d+\|10$/ } split /\n/, $session->query_safe('FETCH ALL FROM
 $session->query_safe('COMMIT');
 $session->quit;
 
+# hashes of rows with strings, held and not: of each type, with NULL, one that is too long, changed ones
+run(q{CREATE TABLE k (id int, c char(5), n name, v varchar(9), s text)},
+	q{INSERT INTO k SELECT i, nullif('c' || i % 7, 'c3'), 'n' || i % 5, 'v' || i % 50, CASE WHEN i = 77 THEN }
+	  . q{repeat('long', 9000) ELSE 's' || i % 90 END FROM generate_series(1, 9000) i}, 'VACUUM k',
+	q{SELECT gpusort_columns_add('k')});
+my $hashes = comparison('k', 'id', 'c', 'n', 'v', 's');
+my $hashed;
+wait_until(sub { $hashed = run($hashes); return $engine eq 'gpu' || $hashed =~ /^.\|[1-9]/ }, 'strings are hashed');
+like($hashed, qr/^t\|/, 'as PostgreSQL reads them');
+run(q{UPDATE k SET s = 'new', c = NULL WHERE id % 2000 = 5});
+like(run($hashes), qr/^t\|/, 'and after a change');
+
 # a service that starts anew
 kill 'KILL', service_pids($node);
 same($_) foreach @queries[0, 2];
