@@ -22,8 +22,8 @@
 #include "src/base/guc.h"
 #include "columns_aggregates.h"
 #include "columns_computed.h"
-#include "columns_query.h"
 #include "columns_conditions.h"
+#include "columns_query.h"
 #include "columns_terms.h"
 #include "columns_windows.h"
 #include "string_functions.h"
@@ -326,9 +326,8 @@ add_over_column(ColumnsQuery *query, Expr *argument, bool ordered, QueryRequest 
 	int			column;
 
 	request->argument = terms_without_casts(argument);
-	if (!ordered && string_function_is(request->argument))
-		return !terms_is_string(type) || terms_is_bytewise(collation) ? add_request(query, request, &answer->request) :
-			"strings of other bytes may be equal";
+	if (!ordered && string_function_is(request->argument) && (!terms_is_string(type) || terms_is_bytewise(collation)))
+		return add_request(query, request, &answer->request);
 	if (!terms_is_column(request->argument))
 		return "an aggregate's argument is not a column";
 	why = terms_column(query, request->argument, &column);
@@ -583,10 +582,8 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 	if (why == NULL)
 		why = computed_add_checks(query, parts->checks);
 	forboth(lc, parts->aggregates, kind, parts->kinds)
-	{
 		if (why == NULL)
 			why = add_aggregate(query, lfirst_node(Aggref, lc), (QueryKind) lfirst_int(kind));
-	}
 	if (why == NULL)
 		why = conditions_add(query, parts->having, true, &query->having);
 	if (why == NULL && parts->limits != NIL)

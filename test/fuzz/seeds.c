@@ -54,7 +54,8 @@ static void
 small_dictionary(const char *dir)
 {
 	static const char strings[8] = "abbccc";
-	gsd_dictionary head = {.magic = GSD_DICTIONARY_MAGIC, .room = 4, .slots = 8, .strings_room = sizeof(strings), .count = 4};
+	gsd_dictionary head = {
+		.magic = GSD_DICTIONARY_MAGIC, .room = 4, .slots = 8, .strings_room = sizeof(strings), .count = 4};
 	uint64_t file[64];
 	uint64_t begin = 0;
 	gsd_entries e;

@@ -3,8 +3,8 @@
  * to bear it.  mangle LISTEN SERVICE ONE_IN SEED: one message in so many is changed, doubled, dropped or made up; none
  * if that is 0. With JOBS behind it a connection ends when one more job than that begins on it, as an idle one does at
  * any moment; with "scribble" the ring is written to all the time; with "users" those that have no role, the worker and
- * keepers of columns, are told the truth; with a kind of damage (see damage) all messages are true, and users get copies
- * of dictionaries that have it.
+ * keepers of columns, are told the truth; with a kind of damage (see damage) all messages are true, and users get
+ * copies of dictionaries that have it.
  */
 #define _GNU_SOURCE
 #include "src/service/dictionary.h"
