@@ -4,8 +4,8 @@
 #
 # ROWS rows, default 5 million, in memory; WORKERS workers, default 2, and the leader; RUNS turns a line, default 5;
 # ONLY, a pattern, chooses lines.  No JIT; settings of memory are the server's.  Times are the client's for a query of
-# one row, ratios those of medians: of PostgreSQL's own to ours in one process, and of ours in one process to ours
-# split.  Answers are compared.
+# one row, with PROCESSOR=1 the processor time of all the server's processes, for busy machines; ratios those of
+# medians: of PostgreSQL's own to ours in one process, and of ours in one process to ours split.  Answers are compared.
 use strict;
 use warnings;
 
@@ -37,6 +37,8 @@ my @lines = (
 	[ 'gpu_sort_agg(int8)', 'array_length(array_agg(k ORDER BY k), 1)', 'array_length(gpu_sort_agg(k), 1)' ],
 	[ 'gpu_sort_agg(numeric)', 'array_length(array_agg(n ORDER BY n), 1)', 'array_length(gpu_sort_agg(n), 1)' ],
 	[ 'gpu_rle(int4, int8)', 'array_length(gpu_rle(c ORDER BY u), 1)', 'array_length(gpu_rle(c, u), 1)' ],
+	[ 'gpu_rle(text, int8), 100 rows a run', 'array_length(gpu_rle(s ORDER BY i), 1)',
+		'array_length(gpu_rle(s, i), 1)' ],
 	[ 'gpu_median by group, 20 groups', 'percentile_cont(0.5) WITHIN GROUP (ORDER BY f)', 'gpu_median(f)', 'c' ],
 	[ 'gpu_count_distinct by group, 5000', 'count(DISTINCT k)', 'gpu_count_distinct(k)', 'g' ],
 	[ 'gpu_median where x, one row of 10', 'percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FILTER (WHERE n < 1000)',
@@ -52,19 +54,25 @@ sub query_of
 }
 
 my $session = Session->new($psql, 'postgres');
+
+# The time by which queries are measured, in milliseconds.
+sub now { return $ENV{PROCESSOR} ? $session->server_ms : time * 1000 }
+
 $session->query('CREATE EXTENSION IF NOT EXISTS gpusort; CREATE EXTENSION IF NOT EXISTS pg_prewarm; SET jit = off');
 $session->query('DROP TABLE IF EXISTS agg; CREATE UNLOGGED TABLE agg (k int8, u int8, f float8, n numeric(12,2), d '
-	. 'int8, c int4, g int4, t text)');
+	. 'int8, c int4, g int4, t text, s text, i int8)');
 $session->query("INSERT INTO agg SELECT hashint8extended(i, 1), hashint8extended(i, 1) / 8 * 8 + i % 8,
 	(hashint8extended(i, 2) % 1000000) / 8.0,
 	abs(hashint8extended(i, 3) % 1000000000) / 100.0, abs(hashint8extended(i, 4) % ($rows / 5)), abs(hashint8extended(i,
 		5) % 20),
-	abs(hashint8extended(i, 6) % 5000), md5((i % 100000)::text) FROM generate_series(1, ${rows}::int8) AS i");
+	abs(hashint8extended(i, 6) % 5000), md5((i % 100000)::text), 'state ' || i / 100 % 7, i
+	FROM generate_series(1, ${rows}::int8) AS i");
 $session->query("VACUUM (FREEZE, ANALYZE) agg; SELECT pg_prewarm('agg'); CHECKPOINT");
 
 my @results;
 my $missed = 0;
-printf "\n%d rows, %s workers and the leader, %s, %s, commit %s\n\n", $rows, $workers,
+printf "\n%d rows, %s workers and the leader%s, %s, %s, commit %s\n\n", $rows, $workers,
+	$ENV{PROCESSOR} ? ', processor time' : '',
 	$session->query('SHOW lc_collate'),
   $session->query('SHOW server_version'), $ENV{COMMIT} // '';
 printf "%-42s %11s %11s %6s %11s %6s\n", '', 'PostgreSQL', 'gpusort', 'ratio', 'split', 'ratio';
@@ -83,10 +91,10 @@ for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
 		{
 			my ($parallel, $enabled, $query) = @{ $sides{$side} };
 			$session->query("SET max_parallel_workers_per_gather = $parallel; SET gpusort.enabled = $enabled");
-			my $start = time;
+			my $start = now();
 			$answer{$side} = $session->query($query);
 			# the first turn warms up
-			push @{ $ms{$side} }, (time - $start) * 1000 if $run > 0;
+			push @{ $ms{$side} }, now() - $start if $run > 0;
 		}
 	}
 	die "$name: $answer{postgresql}, $answer{gpusort} and $answer{split}\n" if $answer{gpusort} ne $answer{postgresql}

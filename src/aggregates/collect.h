@@ -50,6 +50,7 @@ typedef struct Collected
 	{
 		double		fraction;	/* of a percentile with a fraction per value; otherwise 0 */
 		uint32	   *order;		/* of the rows, kept for aggregates that share the state; NULL: unknown */
+		struct SortedRuns *runs;	/* of pairs whose second column has a value a run; NULL: one a row */
 	};
 	Vector		columns[FLEXIBLE_ARRAY_MEMBER];
 } Collected;

@@ -14,6 +14,7 @@
 #include "partial.h"
 #include "src/base/compat.h"
 #include "src/base/sql_function.h"
+#include "sorted_runs.h"
 #include "statefile.h"
 
 PG_FUNCTION_INFO_V1(gpusort_deserialize);
@@ -61,21 +62,28 @@ gpusort_deserialize(PG_FUNCTION_ARGS)
 static void
 check_header(const StateHeader *header, const StateKind *kind, const ValueForm *forms, Size bytes)
 {
+	bool		runs = header->content == STATE_RUNS && kind->ncolumns == 2;
 	Size		least = 0;
 
-	if (header->version != STATE_VERSION || header->byte_order != BYTE_ORDER_MARK)
+	if (header->version != (runs ? STATE_VERSION_RUNS : STATE_VERSION) || header->byte_order != BYTE_ORDER_MARK)
 		valueform_broken("It is of another version, or of a machine with another byte order.");
 	if (header->encoding != GetDatabaseEncoding())
 		valueform_broken("Its text has another encoding than the database.");
 	if (header->ncolumns != kind->ncolumns)
 		valueform_broken("It is of another aggregate.");
+	if (!runs && header->content != STATE_ROWS)
+		valueform_broken("Its rows are in a form that this aggregate has not.");
+	if (runs && (header->columns[0].nullable != 0 || header->columns[0].how != VALUE_FIXED))
+		valueform_broken("Its keys have no order.");
 	for (int i = 0; i < kind->ncolumns; i++)
 	{
 		if (header->columns[i].how != forms[i].how || header->columns[i].width != forms[i].width)
 			valueform_broken("Its values are of another type.");
 		if (header->columns[i].nullable > 1)
 			valueform_broken("A flag is neither set nor clear.");
-		least += header->columns[i].nullable ? 1 : valueform_least(&forms[i]);
+		/* runs have fewer values than keys */
+		if (!runs || i == 0)
+			least += header->columns[i].nullable ? 1 : valueform_least(&forms[i]);
 	}
 	if (kind->fraction ? header->fraction < 0 || header->fraction > 1 : header->fraction != 0)
 		valueform_broken("Its fraction is out of range.");
@@ -113,26 +121,24 @@ take_row(FunctionCallInfo fcinfo, Collected *state, const NullableDatum *row)
 static uint64
 take_fixed(FunctionCallInfo fcinfo, Collected *state, ValueForm *form, uint64 rows, ByteSource *source)
 {
-	Vector	   *vector = &state->columns[0];
 	uint64		done = 0;
 
 	while (done < rows && state->spill == NULL)
 	{
-		Size		count = Min((uint64) (vector->room - vector->rows), rows - done);
+		/* more at a time are bytes that there are not */
+		uint64		n = Min(rows - done, PARTIAL_BLOCK);
+		const char *values = take_bytes(source, n * form->width);
+		uint64		put = vector_append_fixed(&state->columns[0], values, n);
+		ByteSource	rest = {values + put * form->width, values + n * form->width};
 
 		CHECK_FOR_INTERRUPTS();
-		if (count == 0)
+		for (; put < n; put++)
 		{
-			NullableDatum value = {.value = valueform_get(form, source)};
+			NullableDatum value = {.value = valueform_get(form, &rest)};
 
 			collect_put(fcinfo, state, &value);
-			done++;
-			continue;
 		}
-		memcpy(vector->data + (Size) vector->rows * form->width, take_bytes(source, count * form->width),
-			   count * form->width);
-		vector->rows += (uint32) count;
-		done += count;
+		done += n;
 	}
 	return done;
 }
@@ -194,6 +200,43 @@ has_no_nulls(const StateHeader *header)
 	return true;
 }
 
+/* Adds runs of pairs, whose keys are in order, to a state: as a piece of it, or as rows where it has others. */
+static void
+take_runs(FunctionCallInfo fcinfo, Collected *state, const StateHeader *header, ByteSource *source)
+{
+	ValueForm  *forms = state->call->forms;
+	NullableDatum row[2] = {0};
+	uint32		length;
+
+	if (!sortedruns_begin_piece(state))
+		Assert(state->runs == NULL);
+	for (uint64 done = 0; done < header->rows; done += length)
+	{
+		ByteSource	keys;
+		uint64		put = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		get_value(source, &forms[1], header->columns[1].nullable, true, &row[1]);
+		memcpy(&length, take_bytes(source, sizeof(length)), sizeof(length));
+		if (length == 0 || length > header->rows - done)
+			valueform_broken("A run has a length that cannot be.");
+		keys.at = take_bytes(source, (Size) length * forms[0].width);
+		keys.end = source->at;
+		if (state->runs != NULL)
+		{
+			put = sortedruns_put(state, &row[1], keys.at, length);
+			if (put < length)
+				sortedruns_expand(fcinfo, state);
+			keys.at += put * forms[0].width;
+		}
+		for (; put < length; put++)
+		{
+			row[0].value = valueform_get(&forms[0], &keys);
+			collect_put_pair(fcinfo, state, row);
+		}
+	}
+}
+
 /* Adds all rows of the bytes to a state. */
 static void
 take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, const StateHeader *header,
@@ -203,7 +246,14 @@ take_rows(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, cons
 	NullableDatum row[COLLECT_MAX_COLUMNS];
 	uint64		done = 0;
 
-	if (has_no_nulls(header) && state->spill == NULL)
+	if (header->content == STATE_RUNS)
+	{
+		take_runs(fcinfo, state, header, source);
+		done = header->rows;
+	}
+	else if (kind->ncolumns == 2 && state->runs != NULL)
+		sortedruns_expand(fcinfo, state);
+	if (done == 0 && has_no_nulls(header) && state->spill == NULL)
 	{
 		if (kind->ncolumns == 2)
 		{
@@ -274,13 +324,14 @@ take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, Byt
 	memcpy(&header, take_bytes(&source, sizeof(header)), sizeof(header));
 	if (header.seal != partial_seal(state->call, bytes, (Size) (source.end - bytes)))
 		valueform_broken("It was written by another server or in another session, or changed since.");
-	if (header.in_file && !from_file)
+	if (header.content == STATE_IN_FILE && !from_file)
 	{
 		take_file(fcinfo, state, kind, &source, first);
 		return;
 	}
 	check_header(&header, kind, forms, (Size) (source.end - source.at));
-	collect_set_fraction(state, header.fraction, first);
+	if (kind->fraction)
+		collect_set_fraction(state, header.fraction, first);
 	take_rows(fcinfo, state, kind, &header, &source);
 }
 

@@ -12,6 +12,7 @@
 #include "utils/memutils.h"
 
 #include "partial.h"
+#include "sorted_runs.h"
 #include "src/base/compat.h"
 #include "src/base/sql_function.h"
 #include "statefile.h"
@@ -22,6 +23,9 @@
 
 /* Sample size for estimating the number of distinct values. */
 #define SAMPLE_ROWS 4096
+
+/* One of so many neighbours must be the same for runs to be written. */
+#define LEAST_SAME 8
 
 ValueForm *
 partial_forms(CollectCall *call)
@@ -45,7 +49,7 @@ partial_seal(const CollectCall *call, const char *bytes, Size length)
 	const PGPROC *leader = MyProc->lockGroupLeader ? MyProc->lockGroupLeader : MyProc;
 	const unsigned char *secret = (const unsigned char *) GetMockAuthenticationNonce();
 	uint64		key = hash_bytes_extended(secret, MOCK_AUTH_NONCE_LEN, 0);
-	bool		sealed = bytes[offsetof(StateHeader, in_file)] != 0;
+	bool		sealed = bytes[offsetof(StateHeader, content)] == STATE_IN_FILE;
 
 	key = hash_combine64(key, (uint64) leader->pid);
 	for (int i = 0; i < call->ncolumns; i++)
@@ -149,7 +153,8 @@ close_writer(StateWriter *writer)
 		if (writer->rows > 0)
 			put_piece(writer);
 		place = statefile_finish(writer->file);
-		writer->header.in_file = 1;
+		writer->header.content = STATE_IN_FILE;
+		writer->header.version = STATE_VERSION;
 		appendBinaryStringInfo(&writer->bytes, (const char *) &place, sizeof(place));
 	}
 	seal_bytes(writer);
@@ -269,6 +274,88 @@ put_rows(StateWriter *writer, const uint32 *order, uint64 count)
 	}
 }
 
+/* Returns true if two rows of a vector are both NULL or have the same bytes.  Equal values may look different. */
+static inline bool
+same_bytes(const Vector *vector, uint32 a, uint32 b)
+{
+	bool		isnull = vector_is_null(vector, a);
+	Size		bytes = vector->type->stride;
+	const char *x;
+	const char *y;
+
+	if (isnull || vector_is_null(vector, b))
+		return isnull && vector_is_null(vector, b);
+	x = vector_address(vector, a);
+	y = vector_address(vector, b);
+	if (bytes == 0)
+		bytes = vector->type->len == -2 ? strlen(x) + 1 : VARSIZE_ANY(x);
+	return memcmp(x, y, bytes) == 0;
+}
+
+/* Returns true if enough neighbours of a sample are the same that runs are less work than rows (measured). */
+static bool
+has_runs(const Vector *values, const uint32 *order)
+{
+	uint32		step = Max(values->rows / SAMPLE_ROWS, 1);
+	uint32		compared = 0;
+	uint32		same = 0;
+
+	for (uint32 i = 1; i < values->rows; i += step, compared++)
+		same += same_bytes(values, order[i - 1], order[i]);
+	return same >= compared / LEAST_SAME;
+}
+
+/* Returns the end of the run that begins at a place of an order: of rows whose last column is the same. */
+static uint64
+end_of_run(const Collected *state, const uint32 *order, uint64 begin, uint64 count)
+{
+	uint64		end = begin + 1;
+
+	for (; end < count && end - begin < PARTIAL_BLOCK; end++)
+	{
+		if (end + 2 * VECTOR_AHEAD < count)
+			for (int c = 0; c < 2; c++)
+				vector_prefetch(&state->columns[c], order[end + VECTOR_AHEAD], order[end + 2 * VECTOR_AHEAD]);
+		if (!same_bytes(&state->columns[1], order[end - 1], order[end]))
+			break;
+	}
+	return end;
+}
+
+/* Appends pairs in order of their keys: each run's value once, and the keys of its rows. */
+static void
+put_runs(StateWriter *writer, const uint32 *order, uint64 count)
+{
+	const Collected *state = writer->state;
+	const Vector *keys = &state->columns[0];
+	Size		width = writer->header.columns[0].width;
+	StringInfo	bytes = &writer->bytes;
+	uint64		end;
+
+	writer->header.version = STATE_VERSION_RUNS;
+	writer->header.content = STATE_RUNS;
+	for (uint64 begin = 0; begin < count; begin = end)
+	{
+		bool		isnull;
+		Datum		value = vector_get(&state->columns[1], order[begin], &isnull);
+		uint32		length;
+		char	   *to;
+
+		CHECK_FOR_INTERRUPTS();
+		end = end_of_run(state, order, begin, count);
+		length = (uint32) (end - begin);
+		put_value(writer, 1, value, isnull);
+		valueform_reserve(bytes, sizeof(length) + length * width);
+		to = bytes->data + bytes->len;
+		memcpy(to, &length, sizeof(length));
+		to += sizeof(length);
+		for (uint64 i = begin; i < end; i++)
+			to = copy_fixed(to, keys->data + (Size) order[i] * width, width);
+		bytes->len = (int) (to - bytes->data);
+		rows_are_put(writer, length);
+	}
+}
+
 /* Appends all rows of a spilled state, or the distinct values of its first column. */
 static void
 put_spilled_rows(StateWriter *writer, Collected *state, bool distinct)
@@ -381,6 +468,20 @@ put_distinct(StateWriter *writer, BigMem *mem)
 	put_rows(writer, first, first ? count : rows);
 }
 
+/* Appends pairs in order of their keys. */
+static void
+put_pairs(StateWriter *writer, BigMem *mem)
+{
+	const Vector *columns = writer->state->columns;
+	VectorColumn keys = collect_column(writer->state, 0);
+	const uint32 *order = vectorjob_order(mem, &keys, 1);
+
+	if (sortedruns_can_order(&keys) && has_runs(&columns[1], order))
+		put_runs(writer, order, columns[0].rows);
+	else
+		put_rows(writer, order, columns[0].rows);
+}
+
 /* Appends the rows of a state in memory. */
 static void
 put_collected(StateWriter *writer, RowsWanted wanted)
@@ -391,6 +492,8 @@ put_collected(StateWriter *writer, RowsWanted wanted)
 
 	if (values->rows < FEW_ROWS || wanted == ROWS_AS_THEY_CAME)
 		put_rows(writer, NULL, values->rows);
+	else if (writer->state->call->ncolumns == 2)
+		put_pairs(writer, mem);
 	else if (wanted == ROWS_SORTED)
 		put_rows(writer, vectorjob_order(mem, &column, 1), values->rows);
 	else
@@ -405,6 +508,8 @@ serialize(FunctionCallInfo fcinfo, RowsWanted wanted)
 	Collected  *state = (Collected *) PG_GETARG_POINTER(0);
 	StateWriter writer;
 
+	if (state->call->ncolumns == 2 && state->runs != NULL)
+		sortedruns_expand(fcinfo, state);
 	open_writer(&writer, fcinfo, state);
 	if (state->spill)
 		put_spilled_rows(&writer, state, wanted == ROWS_DISTINCT);

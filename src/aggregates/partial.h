@@ -7,6 +7,15 @@
 #include "collect.h"
 
 #define STATE_VERSION 1
+#define STATE_VERSION_RUNS 2	/* the first that knows STATE_RUNS, and that of states in this form */
+
+/* What follows a header.  The numbers are part of the format. */
+typedef enum StateContent
+{
+	STATE_ROWS = 0,
+	STATE_IN_FILE = 1,			/* a StatePlace */
+	STATE_RUNS = 2				/* pairs in order of their key: value, uint32 rows, and a key of each row */
+} StateContent;
 
 /* Header of a serialized state, in native byte order. */
 typedef struct StateHeader
@@ -15,7 +24,7 @@ typedef struct StateHeader
 	uint8		version;
 	uint8		encoding;		/* of text */
 	uint8		ncolumns;
-	uint8		in_file;		/* 1: a StatePlace follows instead of rows */
+	uint8		content;		/* StateContent */
 	struct
 	{
 		uint8		how;		/* as in ValueForm */

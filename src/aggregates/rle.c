@@ -14,6 +14,7 @@
 #include "utils/typcache.h"
 
 #include "collect.h"
+#include "sorted_runs.h"
 #include "src/base/compat.h"
 #include "src/arrays/equality.h"
 #include "src/base/guc.h"
@@ -433,7 +434,13 @@ gpusort_rle_sorted_final(PG_FUNCTION_ARGS)
 	state = (Collected *) PG_GETARG_POINTER(0);
 	if (state->spill)
 		PG_RETURN_ARRAYTYPE_P(spilled_runs(fcinfo, state));
-	collect_runs_begin(&found, state, false);
+	if (state->runs == NULL)
+		collect_runs_begin(&found, state, false);
+	else
+	{
+		found.mem = collect_begin_work();
+		found.runs = sortedruns_merge(found.mem, state, &found.count);
+	}
 	source = (RunSource) {.values = &state->columns[1], .count = found.count, .runs = found.runs};
 	array = make_array(fcinfo, &source);
 	collect_runs_end(&found);

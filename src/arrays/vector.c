@@ -8,7 +8,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/base/keptmem.h"
 #include "vector.h"
@@ -254,6 +253,21 @@ vector_append_bytes(Vector *vector, const char *data, Size length)
 	memcpy(to + bytes - length, data, length);
 	vector->rows++;
 	return true;
+}
+
+uint64
+vector_append_fixed(Vector *vector, const char *values, uint64 count)
+{
+	Size		stride = vector->type->stride;
+	uint64		done = 0;
+
+	for (uint64 n; done < count && (vector->rows < vector->room || grow_rows(vector)); done += n)
+	{
+		n = Min((uint64) (vector->room - vector->rows), count - done);
+		memcpy(vector->data + (Size) vector->rows * stride, values + done * stride, n * stride);
+		vector->rows += (uint32) n;
+	}
+	return done;
 }
 
 bool

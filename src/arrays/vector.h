@@ -146,6 +146,9 @@ vector_put(Vector *vector, Datum value)
 	sortkey_put_plain(vector->data, value, vector->plain, vector->rows++);
 }
 
+/* Appends non-NULL fixed-width values, one after another, until the limit.  Returns how many. */
+extern uint64 vector_append_fixed(Vector *vector, const char *values, uint64 count);
+
 /* Appends bytes as a varlena value, with a short header if possible.  Returns false at the limit. */
 extern bool vector_append_bytes(Vector *vector, const char *data, Size length);
 

@@ -25,7 +25,7 @@ CREATE AGGREGATE pg_temp.broken_rle(int4, anycompatible) (sfunc = gpusort_rle_co
 
 -- One query again and again, each time with other breaks.  Errors must be those of data: not of the server's inside, nor of memory.  Of a state
 -- that is sealed any change is known, before anything else is looked at.
-CREATE FUNCTION pg_temp.check_broken(expression text, type text, call text, rounds int DEFAULT 400, sealed boolean DEFAULT false)
+CREATE FUNCTION pg_temp.check_broken(expression text, type text, call text, rounds int DEFAULT 400, sealed boolean DEFAULT false, rows int DEFAULT 400)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	query text := format('SELECT (%s)::text FROM b', call);
@@ -40,7 +40,7 @@ BEGIN
 	EXECUTE format('CREATE TEMP TABLE b (i int, v %s) PARTITION BY LIST ((i %% 2))', type);
 	CREATE TEMP TABLE b0 PARTITION OF b FOR VALUES IN (0);
 	CREATE TEMP TABLE b1 PARTITION OF b FOR VALUES IN (1);
-	EXECUTE format('INSERT INTO b SELECT i, (%s)::%s FROM generate_series(1, 400) AS i', expression, type);
+	EXECUTE format('INSERT INTO b SELECT i, (%s)::%s FROM generate_series(1, %s) AS i', expression, type, rows);
 	ANALYZE b;
 	RETURN NEXT ok(pg_temp.plan_of(query) ~ 'Finalize.*Append.*Partial', label || ': planned with partial states');
 	PERFORM pg_temp.break_states(0);
@@ -96,6 +96,8 @@ SELECT pg_temp.check_broken('(i - 200) / 7.0', 'numeric', 'pg_temp.broken_sort_a
 SELECT pg_temp.check_broken('(i - 200) * 1e30', 'numeric', 'pg_temp.broken_percentile_disc(v, 0.5)', 1000);
 SELECT pg_temp.check_broken('CASE WHEN i % 10 > 0 THEN (i % 3)::text END', 'text', 'pg_temp.broken_rle(v, i)');
 SELECT pg_temp.check_broken('i % 3', 'int4', 'pg_temp.broken_rle(v, v::text)');
+SELECT pg_temp.check_broken('i / 5', 'int4', 'pg_temp.broken_rle(v, i)', 1000, false, 700);
+SELECT pg_temp.check_broken('CASE WHEN i % 60 > 9 THEN ''é'' || i / 10 END', 'text', 'pg_temp.broken_rle(v, i::float8)', 1000, false, 700);
 SELECT pg_temp.check_broken('i % 3', 'int4', 'pg_temp.broken_rle(v, ROW(i, v))', 400, true);
 SELECT pg_temp.check_broken('ARRAY[i % 3, NULL, i]', 'int4[]', 'pg_temp.broken_percentile_disc(v, 0.5)', 1000);
 SELECT pg_temp.check_broken('ARRAY[[''a'', NULL], [''b'', i::text]]', 'text[]', 'pg_temp.broken_count_distinct(v)', 1000);

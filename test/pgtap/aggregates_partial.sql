@@ -279,6 +279,34 @@ SET enable_hashagg = off;
 SELECT same_partially('SELECT h AS g, gpu_median(v) AS a, gpu_count_distinct(v) AS b, gpu_rle(v, k) AS c FROM p GROUP BY 1',
 	'SELECT h AS g, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) AS a, count(DISTINCT v) AS b, gpu_rle(v ORDER BY k) AS c FROM p GROUP BY 1', 'sorted groups');
 RESET enable_hashagg;
+-- runs in order of a key: states of runs that a leader merges, of rows (few, with NULL keys, of values that do not repeat), and both in one group;
+-- within the memory limit and beyond it.  Runs of one partition go on in another one; equal values look different.
+CREATE TABLE r (i int, g int, part int, k int8, t text, n numeric, f float8) PARTITION BY LIST (part);
+CREATE TABLE r0 PARTITION OF r FOR VALUES IN (0);
+CREATE TABLE r1 PARTITION OF r FOR VALUES IN (1);
+CREATE TABLE r2 PARTITION OF r FOR VALUES IN (2);
+INSERT INTO r SELECT i, CASE WHEN i / 37 % 3 > 0 THEN i % 2 + 1 WHEN i < 400 THEN 1 ELSE 3 END, i / 37 % 3, (i - 9000)::int8 * 1000003,
+	CASE WHEN i / 10 % 5 > 0 THEN 'value ' || i / 20 % 7 END, (i / 30 % 4 || repeat('.00', (i % 3 = 0)::int))::numeric,
+	(ARRAY['0', '-0', '-0', '1', 'NaN', NULL])[1 + i / 25 % 6]::float8 FROM generate_series(1, 20000) AS i ORDER BY hashint4(i);
+ANALYZE r;
+CREATE FUNCTION check_runs(label text, keys text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	key text;
+	ours text;
+BEGIN
+	FOREACH key IN ARRAY keys LOOP
+		ours := format('SELECT g, gpu_rle(t, %1$s)::text AS a, gpu_rle(n, %1$s)::text AS b, gpu_rle(f, %1$s)::text AS c, gpu_rle(i, %1$s) AS d,
+			gpu_rle(g, %1$s) AS e FROM r GROUP BY g', key);
+		RETURN QUERY SELECT same_partially(ours, regexp_replace(ours, '(gpu_rle\(.), ', '\1 ORDER BY ', 'g'), label || ' by ' || key);
+	END LOOP;
+END $$;
+SELECT check_runs('runs', ARRAY['k', 'i', '(i - 10000)::int2', 'k / 8.0::float8', '(-i)::float4', 'date ''2000-01-01'' + i', 'timestamptz ''2000-01-01'' + i * interval ''1 s''',
+	'CASE WHEN i <> 700 THEN i END', 'CASE WHEN i = 700 THEN float8 ''NaN'' WHEN i = 80 THEN ''-Infinity'' ELSE i END', 'lpad(i::text, 7)', 'i::numeric']);
+INSERT INTO r SELECT i + 20000, g, part, k + 30000 * 1000003::int8, t, n, f FROM r;
+ANALYZE r;
+SET gpusort.work_mem = '1MB';
+SELECT check_runs('spilled runs', '{k,k / 8.0::float8,CASE WHEN i <> 700 THEN k END,i}');
+RESET gpusort.work_mem;
 SELECT same_partially('SELECT g, a FROM (SELECT g, gpu_median(v) AS a, gpu_count_distinct(v) AS b FROM p GROUP BY g HAVING gpu_count_distinct(v) > 3) AS s',
 	'SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) AS a FROM p GROUP BY g HAVING count(DISTINCT v) > 3', 'HAVING');
 SELECT plan_as('workers') \g /dev/null
