@@ -18,6 +18,9 @@
 
 #define LEAST_STRINGS 64
 
+/* Bytes of memory of a string beside its own: in the list, in the index of twice as many, and its chunk's header. */
+#define STRING_BYTES (sizeof(NewString) + 4 * sizeof(uint32) + 2 * MAXIMUM_ALIGNOF)
+
 /* ---------------------------------------------------------------- mappings */
 
 /* A mapped file.  Codes may use it after a larger copy has taken its place. */
@@ -119,7 +122,7 @@ dictionary_map(DictionaryMaps *maps, ServiceLink *link, uint64 table, uint32 col
 /* ---------------------------------------------------------------- codes */
 
 void
-codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, Size most_bytes)
+codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, Size most_bytes, bool sent)
 {
 	MemoryContextCallback *end;
 
@@ -127,6 +130,7 @@ codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, Size most_by
 	codes->most = (uint32) Min(UINT64CONST(1) << 8 * gs_type_width(type), (uint64) GSD_NO_CODE);
 	codes->bytes = sizeof(gsd_strings);
 	codes->most_bytes = most_bytes;
+	codes->sent = sent;
 	codes->context = AllocSetContextCreate(CurrentMemoryContext, "gpusort new strings", ALLOCSET_SMALL_SIZES);
 	if (file == NULL)
 		return;
@@ -196,14 +200,15 @@ uint32
 codes_of(StringCodes *codes, const char *p, uint32 bytes)
 {
 	uint32		code = codes_find(codes, p, bytes);
+	Size		more = bytes + (codes->sent ? sizeof(bytes) : STRING_BYTES);
 
 	if (code != GSD_NO_CODE || codes->ranks != NULL)
 		return code;
 	if (codes->limit + codes->count >= codes->most)
 		codes->too_wide = true;
-	if (codes->most_bytes != CODES_UNSENT && bytes > GSD_DICTIONARY_MOST_BYTES)
+	if (codes->sent && bytes > GSD_DICTIONARY_MOST_BYTES)
 		return GSD_NO_CODE;
-	codes->full = codes->full || codes->bytes + sizeof(bytes) + bytes > codes->most_bytes;
+	codes->full = codes->full || codes->bytes + more > codes->most_bytes;
 	if (codes->too_wide || codes->full)
 		return GSD_NO_CODE;
 	if (codes->count == codes->room)
@@ -212,7 +217,7 @@ codes_of(StringCodes *codes, const char *p, uint32 bytes)
 	codes->strings[codes->count++] = (NewString) {
 		memcpy(MemoryContextAlloc(codes->context, bytes + 1), p, bytes), bytes
 	};
-	codes->bytes += sizeof(bytes) + bytes;
+	codes->bytes += more;
 	return codes->limit + codes->count - 1;
 }
 

@@ -66,20 +66,18 @@ typedef struct StringCodes
 	uint32		most;			/* codes that the column's width holds */
 	bool		too_wide;		/* a string found none, */
 	bool		full;			/* or no room in what is sent */
-	Size		bytes;			/* of the list, as it is sent, */
+	bool		sent;			/* the list is */
+	Size		bytes;			/* of the list, as it is sent or lies in memory, */
 	Size		most_bytes;		/* which may be this many */
 	MemoryContext context;		/* of the list */
 	const StringRanks *ranks;	/* the question is about these, and no string is added; NULL: it is about codes */
 } StringCodes;
 
-/* most_bytes of codes whose new strings are not sent. */
-#define CODES_UNSENT SIZE_MAX
-
 /*
  * Begins with the entries that a dictionary has now, which stays mapped as long as the current context is there, or,
- * where there is no file, without any.
+ * where there is no file, without any.  sent: whether new strings are sent, and so are no longer than a dictionary's.
  */
-extern void codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, Size most_bytes);
+extern void codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, Size most_bytes, bool sent);
 
 /* Returns a string's code, or GSD_NO_CODE: there is no room for another. */
 extern uint32 codes_of(StringCodes *codes, const char *p, uint32 bytes);

@@ -5,6 +5,16 @@
 
 #include "columns_added.h"
 
+/* Returns why a value cannot be held. */
+static const char *
+not_held(const ColumnsQuery *query)
+{
+	for (int i = 0; i < query->ncolumns; i++)
+		if (query->codes[i] != NULL && query->codes[i]->full)
+			return "new strings are more than gpusort.work_mem has room for";
+	return "a value cannot be held";
+}
+
 /* Notes a failure of the service. */
 static void
 fail(AddedRows *added, EngineFailure failure)
@@ -92,7 +102,7 @@ take_rows(const HeapPageRows *rows, void *arg)
 			return false;
 		if (!row_read(&added->reader, rows->tuples[i], added->chunk->rows))
 		{
-			added->why = "a value cannot be held";
+			added->why = not_held(added->query);
 			return false;
 		}
 		added->chunk->rows++;
@@ -158,5 +168,5 @@ added_rows_note(const ColumnsQuery *query, Snapshot snapshot, Relation rel, cons
 		noted.reader.columns[i].null_words = 1;
 	}
 	(void) heap_unproved_rows(rel, snapshot, proof, map, note_rows, &noted);
-	return noted.bad ? "a value cannot be held" : NULL;
+	return noted.bad ? not_held(query) : NULL;
 }

@@ -7,6 +7,7 @@
 #include "access/table.h"
 #include "utils/lsyscache.h"
 
+#include "src/base/guc.h"
 #include "columns_leaves.h"
 #include "string_ranks.h"
 
@@ -156,7 +157,8 @@ leaves_begin_codes(const Leaves *leaves, const Leaf *held, ServiceLink *link, Co
 		if (query->codes[i] != NULL)
 			continue;
 		query->codes[i] = palloc(sizeof(StringCodes));
-		codes_begin(query->codes[i], file, (gs_type) query->columns[i].gs, CODES_UNSENT);
+		codes_begin(query->codes[i], file, (gs_type) query->columns[i].gs,
+					gpusort_memory_limit(), false);
 	}
 	return why;
 }

@@ -9,17 +9,22 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "catalog/pg_language_d.h"
+#include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
+#include "executor/nodeSubplan.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/value.h"
 #include "optimizer/optimizer.h"
+#include "utils/syscache.h"
 
 #include "src/base/guc.h"
 #include "columns_arrays.h"
 #include "columns_node.h"
 #include "columns_result.h"
+#include "columns_strings.h"
 
 /* Takes the plan's expressions of one kind; all but members are hidden in a NullTest. */
 static List *
@@ -81,6 +86,33 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	node->some = AllocSetContextCreate(estate->es_query_cxt, "gpusort groups", ALLOCSET_SMALL_SIZES);
 }
 
+/* Returns true for a function that may hold something when it raises an error, a snapshot perhaps. */
+static bool
+may_hold(Oid function, void *context)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		holds = !HeapTupleIsValid(tuple) ||
+		((Form_pg_proc) GETSTRUCT(tuple))->prolang != INTERNALlanguageId;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return holds;
+}
+
+/* Walker: returns true for values with such functions.  Adds subqueries' parameters to a set. */
+static bool
+values_may_hold(Node *node, void *context)
+{
+	Bitmapset **params = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
+		*params = bms_add_member(*params, ((Param *) node)->paramid);
+	return IsA(node, CoerceToDomain) || check_functions_in_node(node, may_hold, NULL) ||
+		expression_tree_walker(node, values_may_hold, context);
+}
+
 const char *
 columns_translate(GpuColumnsState *node)
 {
@@ -92,25 +124,52 @@ columns_translate(GpuColumnsState *node)
 		node->query = palloc(sizeof(ColumnsQuery));
 		why = columns_query(&node->parts, node->query);
 		node->values = ExecInitExprList(node->query->values, &node->css.ss.ps);
+		node->values_may_raise = !values_may_hold((Node *) node->query->values, &node->values_params);
 	}
 	MemoryContextSwitchTo(old);
 	return why;
 }
 
-QueryValues
-columns_evaluate(GpuColumnsState *node)
+/* Values being evaluated. */
+typedef struct Evaluating
 {
-	int			count = list_length(node->values);
-	QueryValues result = {palloc_array(Datum, count + 1), palloc_array(bool, count + 1)};
+	const GpuColumnsState *node;
+	QueryValues *values;
+} Evaluating;
+
+/* Evaluates them. */
+static void
+evaluate(void *arg)
+{
+	const Evaluating *evaluating = arg;
+	QueryValues *result = evaluating->values;
 	ListCell   *lc;
 
-	foreach(lc, node->values)
+	foreach(lc, evaluating->node->values)
 	{
 		int			i = foreach_current_index(lc);
 
-		result.values[i] = ExecEvalExprSwitchContext(lfirst(lc), node->css.ss.ps.ps_ExprContext, &result.nulls[i]);
+		result->values[i] = ExecEvalExprSwitchContext(lfirst(lc), evaluating->node->css.ss.ps.ps_ExprContext,
+													  &result->nulls[i]);
 	}
-	return result;
+}
+
+/*
+ * PostgreSQL's scans evaluate conditions for rows, so that an error of theirs is none where there is no row, as it is
+ * here; its index scans evaluate theirs as they begin, as is done here with functions that may hold something.
+ */
+const char *
+columns_evaluate(GpuColumnsState *node, QueryValues *values)
+{
+	int			count = list_length(node->values);
+	Evaluating	evaluating = {node, values};
+
+	*values = (QueryValues) {palloc_array(Datum, count + 1), palloc_array(bool, count + 1)};
+	ExecSetParamPlanMulti(node->values_params, node->css.ss.ps.ps_ExprContext);
+	if (node->values_may_raise)
+		return strings_call(evaluate, &evaluating, "a value raises an error");
+	evaluate(&evaluating);
+	return NULL;
 }
 
 /* Returns why a node does not try columns, or NULL. */
@@ -263,14 +322,15 @@ answer_from_columns(GpuColumnsState *node)
 	question->leaves = node->leaves;
 	question->snapshot = node->css.ss.ps.state->es_snapshot;
 	question->query = node->query;
-	question->values = columns_evaluate(node);
 	question->explained = node->css.ss.ps.instrument != NULL;
 	question->figures = &figures;
 	question->take = node->counted ? NULL : node->query->array != NULL ? take_elements : take_groups;
 	question->arg = node;
 	node->arrays = palloc0(sizeof(ColumnsArrays));
 	node->arrays->query = node->query;
-	why = columns_answer(question);
+	why = columns_evaluate(node, &question->values);
+	if (why == NULL)
+		why = columns_answer(question);
 	if (why == NULL && node->query->array != NULL && !node->counted)
 		why = put_arrays(node);
 	if (why == NULL && node->counted)

@@ -51,6 +51,8 @@ typedef struct GpuColumnsState
 	List	   *leaves;			/* OIDs, or NIL */
 	ColumnsQuery *query;		/* NULL until the first answer */
 	List	   *values;			/* ExprStates of the query's values */
+	bool		values_may_raise;	/* and hold nothing when they do */
+	Bitmapset  *values_params;	/* of subqueries, which may hold more */
 	MemoryContext context;		/* of an answer */
 	MemoryContext some;			/* of some groups while they become rows */
 	ColumnsQuestion *question;	/* while groups come */
@@ -75,8 +77,8 @@ extern const OurNode columns_node;
 /* Translates the query, once.  Returns NULL, or why that is impossible. */
 extern const char *columns_translate(GpuColumnsState *node);
 
-/* Evaluates the query's values for this scan. */
-extern QueryValues columns_evaluate(GpuColumnsState *node);
+/* Evaluates the query's values for this scan.  Returns NULL, or why PostgreSQL has to. */
+extern const char *columns_evaluate(GpuColumnsState *node, QueryValues *values);
 
 /*
  * Answers from columns, by a function that returns NULL, or why that is impossible; its memory stays until the next

@@ -105,11 +105,12 @@ find_rows(GpuColumnsState *columns)
 	question->table = columns->css.ss.ss_currentRelation;
 	question->snapshot = columns->css.ss.ps.state->es_snapshot;
 	question->query = columns->query;
-	question->values = columns_evaluate(columns);
 	question->explained = columns->css.ss.ps.instrument != NULL;
 	question->figures = &figures;
 	question->places = &node->places;
-	why = columns_answer(question);
+	why = columns_evaluate(columns, &question->values);
+	if (why == NULL)
+		why = columns_answer(question);
 	if (why != NULL)
 		return why;
 	columns->figures = figures;

@@ -19,6 +19,8 @@ static const Oid functions_of_numbers[] = {
 	F_INT42GE, F_INT48EQ, F_INT48NE, F_INT48LT, F_INT48LE, F_INT48GT, F_INT48GE
 };
 
+const char *const strings_raise = "a function of strings raises an error";
+
 static const Oid functions[] = {
 	F_TEXT_LT, F_TEXT_LE, F_TEXT_GT, F_TEXT_GE, F_TEXTEQ, F_TEXTNE, F_TEXTLIKE, F_TEXTNLIKE, F_TEXTICLIKE,
 	F_TEXTICNLIKE, F_TEXTREGEXEQ, F_TEXTREGEXNE, F_TEXTICREGEXEQ, F_TEXTICREGEXNE, F_STARTS_WITH,
@@ -155,7 +157,7 @@ is_argument_error(int sqlerrcode)
 }
 
 const char *
-strings_call(void (*work) (void *arg), void *arg)
+strings_call(void (*work) (void *arg), void *arg, const char *reason)
 {
 	MemoryContext old = CurrentMemoryContext;
 	const char *volatile why = NULL;
@@ -170,7 +172,7 @@ strings_call(void (*work) (void *arg), void *arg)
 		if (!is_argument_error(geterrcode()))
 			PG_RE_THROW();
 		FlushErrorState();
-		why = "a function of strings raises an error";
+		why = reason;
 	}
 	PG_END_TRY();
 	return why;
@@ -185,6 +187,6 @@ strings_test(const StringCodes *codes, const ColumnDescription *column, const Qu
 	const char *why = term->call != NULL ? string_call_begin(&testing.call, term->call, values) : NULL;
 
 	if (why == NULL)
-		why = strings_call(test_strings, &testing);
+		why = strings_call(test_strings, &testing, strings_raise);
 	return why != NULL ? why : testing.why;
 }

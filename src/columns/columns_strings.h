@@ -41,9 +41,12 @@ extern const char *strings_test(const StringCodes *codes, const ColumnDescriptio
 								const QueryValues *values, uint64 *bits);
 
 /*
- * Does work that calls functions of strings.  Returns NULL, or why PostgreSQL has to do it: one has raised an error,
- * maybe for a string that no row has.
+ * Does work that calls functions.  Returns NULL, or the reason why PostgreSQL has to do it: one has raised an error,
+ * maybe for a string, or before a row, that is not there.
  */
-extern const char *strings_call(void (*work) (void *arg), void *arg);
+extern const char *strings_call(void (*work) (void *arg), void *arg, const char *reason);
+
+/* That reason, where the functions are those of strings. */
+extern const char *const strings_raise;
 
 #endif

@@ -49,7 +49,7 @@ begin_codes(SegmentWriter *writer)
 			column->codes = palloc(sizeof(StringCodes));
 		else
 			MemoryContextDelete(column->codes->context);
-		codes_begin(column->codes, file, (gs_type) column->description.gs, writer->strings_room);
+		codes_begin(column->codes, file, (gs_type) column->description.gs, writer->strings_room, true);
 	}
 	writer->begin_anew = false;
 	return true;

@@ -177,13 +177,13 @@ call_function(const ColumnsQuery *query, int column, const QueryValues *values)
 	if (mapping->call->expr->funcresulttype == TEXTOID)
 	{
 		mapping->results = palloc_object(StringCodes);
-		codes_begin(mapping->results, NULL, type, gpusort_memory_limit());
+		codes_begin(mapping->results, NULL, type, gpusort_memory_limit(), true);
 	}
 	why = string_call_begin(&calling.call, mapping->call, values);
 	if (why != NULL)
 		return why;
 	calling.datums = AllocSetContextCreate(CurrentMemoryContext, "gpusort strings", ALLOCSET_SMALL_SIZES);
-	why = strings_call(call_for_all, &calling);
+	why = strings_call(call_for_all, &calling, strings_raise);
 	MemoryContextDelete(calling.datums);
 	return why != NULL ? why : calling.why;
 }

@@ -155,6 +155,10 @@ SELECT not_used('SELECT max(f4) FROM floats WHERE f4 = 0', 'zeros of both signs 
 SELECT not_used('SELECT count(*) FROM a WHERE ts < date ''4713-01-01 BC''', 'a date is out of range');
 SELECT not_used(format('SELECT count(*) FROM a WHERE i4 = ANY (%L::int[])', (SELECT array_agg(g) FROM generate_series(1, 20000) AS g)), 'its constants are too many');
 
+-- a condition's value is PostgreSQL's to raise an error for, at the first row that gets there, if there is one
+SELECT not_used('SELECT count(*) FROM a WHERE id < -5 AND i2 > 10 / (SELECT 0)', 'a value raises an error');
+SELECT is(answer(q, 'on'), answer(q, 'off'), q) FROM (VALUES ('SELECT count(*) FROM a WHERE i2 > 10 / (SELECT 0)'), ('SELECT count(*) FROM a WHERE d < (SELECT ''never''::text)::date')) AS v (q);
+
 -- a page with values that cannot be held is read in the table, and then the whole
 CREATE TABLE cannot (n numeric(10, 2), i int);
 INSERT INTO cannot SELECT g, g FROM generate_series(1, 5000) AS g;

@@ -72,6 +72,12 @@ SELECT answered(q) FROM unnest(ARRAY['SELECT substr(s, 1, 100), count(*) FROM lo
 SET gpusort.work_mem = '1MB';
 SELECT matches(rows_of('SELECT regexp_replace(h, ''^'', ''a string that is longer'') AS r, count(*) FROM wide GROUP BY 1', 'force'), 'more than gpusort.work_mem has room for', 'results that memory has no room for');
 SELECT same('SELECT regexp_replace(h, ''^'', ''a string that is longer'') AS r, sum(length(h)) FROM wide GROUP BY 1');
+-- and new strings of rows that columns do not have
+BEGIN;
+INSERT INTO wide SELECT i, 'new' || i FROM generate_series(1, 50000) AS i;
+SELECT matches(rows_of('SELECT count(*) FROM wide WHERE h <> ''x''', 'force'), 'new strings are more than gpusort.work_mem has room for', 'new strings that memory has no room for');
+SELECT same('SELECT count(*), max(h) FROM wide WHERE h <> ''x''');
+ROLLBACK;
 RESET gpusort.work_mem;
 
 -- unseen strings
