@@ -16,6 +16,7 @@
 
 #include "columns_computed.h"
 #include "columns_terms.h"
+#include "columns_windows.h"
 #include "string_functions.h"
 
 /* Dates and timestamps that are finite: days and microseconds since 2000. */
@@ -410,6 +411,38 @@ computed_add(ColumnsQuery *query, Expr *expr, int *index)
 	query->columns[*index].gs = GS_I64;
 	query->ncomputed += coding.why == NULL;
 	return coding.why;
+}
+
+/* Finds the column of a key. */
+static const char *
+add_key(ColumnsQuery *query, Expr *key, int *column)
+{
+	const char *why;
+
+	if (windows_add_average(query, key))
+		return NULL;
+	why = terms_is_column(key) ? terms_column(query, key, column) : computed_add(query, key, column);
+	if (why == NULL && query->columns[*column].form == COLUMN_CODES && !terms_is_bytewise(exprCollation((Node *) key)))
+		why = "strings of other bytes may be equal";
+	return why;
+}
+
+const char *
+computed_add_keys(ColumnsQuery *query, List *keys)
+{
+	const char *why = NULL;
+	ListCell   *lc;
+
+	query->nmembers = list_length(keys);
+	if (query->nmembers + query->naverages > (int) GS_STEPS_MAX_KEYS)
+		return "it has too many keys";
+	foreach(lc, keys)
+	{
+		if (why == NULL)
+			why = add_key(query, lfirst(lc), &query->keys[query->nkeys++]);
+	}
+	query->nkeys = query->nmembers + query->naverages;
+	return why;
 }
 
 const char *

@@ -10,6 +10,9 @@
 /* Finds a computed column, a new one if necessary.  Returns NULL, or why it cannot be computed. */
 extern const char *computed_add(ColumnsQuery *query, Expr *expr, int *index);
 
+/* Adds the keys of groups, columns or computed of them.  Returns NULL, or why one is neither. */
+extern const char *computed_add_keys(ColumnsQuery *query, List *keys);
+
 /* Adds expressions whose values are checked alone.  Returns NULL, or why one cannot be computed. */
 extern const char *computed_add_checks(ColumnsQuery *query, const List *checks);
 

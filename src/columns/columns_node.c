@@ -82,6 +82,7 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	if (node->opened)
 		node->table = table_open(linitial_oid(linitial(subquery)), NoLock);
 	take_parts(&node->parts, scan);
+	node->parts.repeated = node->repeated;
 	node->context = AllocSetContextCreate(estate->es_query_cxt, "gpusort columns", ALLOCSET_SMALL_SIZES);
 	node->some = AllocSetContextCreate(estate->es_query_cxt, "gpusort groups", ALLOCSET_SMALL_SIZES);
 }
@@ -222,7 +223,7 @@ store_group(GpuColumnsState *node, const gs_reduced *group)
 			return "the service's answer is impossible";
 		node->nrows += copies;
 		/* the count stands where the scan has another column, which is not read */
-		slot->tts_isnull[node->query->nkeys] = true;
+		slot->tts_isnull[node->query->nmembers] = true;
 	}
 	for (; copies > 0; copies--)
 	{

@@ -485,30 +485,6 @@ add_aggregate(ColumnsQuery *query, const Aggref *aggregate, QueryKind kind)
 
 /* ---------------------------------------------------------------- groups */
 
-/* Adds keys. */
-static const char *
-add_keys(ColumnsQuery *query, List *keys)
-{
-	ListCell   *lc;
-
-	if (list_length(keys) > (int) GS_STEPS_MAX_KEYS)
-		return "it has too many keys";
-	foreach(lc, keys)
-	{
-		Expr	   *key = lfirst(lc);
-		int		   *column = &query->keys[query->nkeys];
-		const char *why = terms_is_column(key) ? terms_column(query, key, column) : computed_add(query, key, column);
-
-		if (why == NULL && query->columns[*column].form == COLUMN_CODES &&
-			!terms_is_bytewise(exprCollation((Node *) key)))
-			why = "strings of other bytes may be equal";
-		if (why != NULL)
-			return why;
-		query->nkeys++;
-	}
-	return NULL;
-}
-
 /* Adds the order of the groups that are wanted, and how many. */
 static const char *
 add_limit(ColumnsQuery *query, const ColumnsParts *parts)
@@ -520,8 +496,8 @@ add_limit(ColumnsQuery *query, const ColumnsParts *parts)
 	for (int i = 0; i < count; i++)
 	{
 		int			member = list_nth_int(parts->orders, 3 * i);
-		const Expr *expr = member < query->nkeys ? list_nth(parts->keys, member) :
-			list_nth(parts->aggregates, member - query->nkeys);
+		const Expr *expr = member < query->nmembers ? list_nth(parts->keys, member) :
+			list_nth(parts->aggregates, member - query->nmembers);
 		QueryOrder *order = &query->orders[query->norders++];
 
 		*order = (QueryOrder) {terms_member(query, expr), list_nth_int(parts->orders, 3 * i + 1) != 0,
@@ -570,6 +546,7 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 	memset(query, 0, sizeof(*query));
 	query->limit = query->offset = -1;
 	query->rows = parts->rows;
+	query->repeated = parts->repeated;
 	query->answers = palloc0_array(QueryAnswer, list_length(parts->aggregates) + 1);
 	why = conditions_add(query, parts->conditions, false, &query->where);
 	if (why == NULL)
@@ -578,7 +555,7 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 	if (why == NULL)
 		why = conditions_add(query, parts->above, false, &query->above);
 	if (why == NULL)
-		why = add_keys(query, parts->keys);
+		why = computed_add_keys(query, parts->keys);
 	if (why == NULL)
 		why = computed_add_checks(query, parts->checks);
 	forboth(lc, parts->aggregates, kind, parts->kinds)

@@ -22,6 +22,7 @@ typedef struct ColumnsParts
 	List	   *having;			/* of groups */
 	List	   *limits;			/* LIMIT and, if there is one, OFFSET; NIL: all groups are wanted */
 	List	   *orders;			/* of limits, three integers each: QueryOrders of keys and aggregates, or of sorted */
+	bool		repeated;		/* groups stand for their rows */
 	bool		rows;			/* rows are wanted that pass the conditions, not groups: */
 	List	   *sorted;			/* Vars that they are ordered by */
 	List	   *checks;			/* expressions of keys alone, which PostgreSQL computes for each row */

@@ -55,10 +55,9 @@ double_of(const gs_reduced *reduced)
 
 /* Returns an average as int8_avg and numeric_avg do: a numeric divided by another. */
 static Datum
-average(const Answer *answer, int128 sum)
+average(int128 sum, int scale, int128 count)
 {
-	return DirectFunctionCall2(numeric_div, decimal_numeric(sum, answer->scale),
-							   decimal_numeric((int128) answer->reduced->count, 0));
+	return DirectFunctionCall2(numeric_div, decimal_numeric(sum, scale), decimal_numeric(count, 0));
 }
 
 /* Writes a sum or average of integers or numerics. */
@@ -81,7 +80,7 @@ put_sum(const Answer *answer, Datum *value)
 			*value = decimal_numeric(sum, answer->scale);
 			return NULL;
 		default:
-			*value = average(answer, sum);
+			*value = average(sum, answer->scale, (int128) answer->reduced->count);
 			return NULL;
 	}
 }
@@ -355,6 +354,20 @@ columns_value(const ColumnsQuery *query, int index, const gs_reduced *reduced, D
 	return *isnull ? NULL : put_value(&answer, value);
 }
 
+/* Writes a key that is an average over a window, by its sum and its number. */
+static const char *
+put_average(const ColumnsQuery *query, int key, const gs_reduced *group, Datum *value, bool *isnull)
+{
+	int128		count = integer_of(&group[query->counts[key]]);
+
+	*isnull = group[key].count == 0;
+	if (*isnull ? count != 0 : count <= 0)
+		return wrong;
+	if (!*isnull)
+		*value = average(integer_of(&group[key]), column_scale(&query->columns[query->keys[key]]), count);
+	return NULL;
+}
+
 /* Returns true if the answers agree with the number of rows. */
 static bool
 is_possible(const GroupAnswers *group, uint64 rows)
@@ -403,9 +416,10 @@ columns_result(const ColumnsQuery *query, const QueryValues *given, const Column
 
 	if (why == NULL && !are_finite(&answers))
 		why = "a date or time is infinite";
-	for (int i = 0; i < query->nkeys && why == NULL; i++)
-		why = columns_value(query, query->keys[i], &group[i], &values[i], &nulls[i]);
+	for (int i = 0; i < query->nmembers && why == NULL; i++)
+		why = query->counts[i] != 0 ? put_average(query, i, group, &values[i], &nulls[i]) :
+			columns_value(query, query->keys[i], &group[i], &values[i], &nulls[i]);
 	for (int i = 0; i < query->nanswers && why == NULL; i++)
-		why = put_answer(&answers, &query->answers[i], &values[query->nkeys + i], &nulls[query->nkeys + i]);
+		why = put_answer(&answers, &query->answers[i], &values[query->nmembers + i], &nulls[query->nmembers + i]);
 	return why;
 }

@@ -287,8 +287,7 @@ read_kind(const WindowFunc *function, gs_window_function *f, int *sign)
 	f->function = GS_WINDOW_COUNT;
 	if (function->winfnoid == F_COUNT_)
 		return true;
-	/* averages are a sum and a count, which columns cannot divide */
-	if (!aggregates_plain(function->winfnoid, &operation, &type) || aggregates_average(function->winfnoid))
+	if (!aggregates_plain(function->winfnoid, &operation, &type))
 		return false;
 	f->function = operation == GS_COUNT ? GS_WINDOW_COUNT : operation == GS_SUM ? GS_WINDOW_SUM :
 		operation == GS_MIN ? GS_WINDOW_MIN : GS_WINDOW_MAX;
@@ -326,6 +325,26 @@ read_argument(ColumnsQuery *query, const WindowFunc *function, gs_window_functio
 	return terms_is_bytewise(exprCollation((Node *) argument)) ? NULL : "strings of other bytes may be equal";
 }
 
+/* Appends the sum and the number of an average, which is what rows return and nothing else is done with. */
+static const char *
+append_average(ColumnsQuery *query, const WindowFunc *given, QueryFunction *function)
+{
+	QueryAverage *average = &query->averages[query->naverages];
+	const char *why;
+
+	/* PostgreSQL's average of floats raises an error where squares overflow */
+	if (!query->repeated || given->wintype != NUMERICOID)
+		return unknown;
+	if (query->naverages == (int) GS_STEPS_MAX_KEYS)
+		return "it has too many keys";
+	query->naverages++;
+	function->expr = NULL;
+	*average = (QueryAverage) {given, QUERY_GIVEN + query->nfunctions, QUERY_GIVEN + query->nfunctions + 1};
+	why = append_function(query, function, NUMERICOID);
+	function->function.function = GS_WINDOW_COUNT;
+	return why != NULL ? why : append_function(query, function, INT8OID);
+}
+
 /* Adds a function. */
 static const char *
 add_function(const Making *making, const WindowFunc *given)
@@ -350,7 +369,34 @@ add_function(const Making *making, const WindowFunc *given)
 	if (!read_frame(spec, given->wintype, &function.function))
 		return "a window's frame is not one that columns have";
 	function.window = window_index(making->query, &window);
-	return function.window < 0 ? "it has too many windows" : append_function(making->query, &function, given->wintype);
+	if (function.window < 0)
+		return "it has too many windows";
+	return aggregates_average(given->winfnoid) ? append_average(making->query, given, &function) :
+		append_function(making->query, &function, given->wintype);
+}
+
+/* Returns the average that an expression is, or NULL. */
+static const QueryAverage *
+find_average(const ColumnsQuery *query, const Expr *expr)
+{
+	for (int i = 0; i < query->naverages; i++)
+		if (equal(query->averages[i].expr, expr))
+			return &query->averages[i];
+	return NULL;
+}
+
+bool
+windows_add_average(ColumnsQuery *query, const Expr *key)
+{
+	const QueryAverage *average = find_average(query, key);
+	int			at = query->nkeys - 1;
+
+	if (average == NULL)
+		return false;
+	query->counts[at] = query->nmembers + (int) (average - query->averages);
+	query->keys[at] = average->sum;
+	query->keys[query->counts[at]] = average->count;
+	return true;
 }
 
 /* Walker: adds functions. */
@@ -366,6 +412,8 @@ add_functions(Node *node, void *context)
 	for (int i = 0; i < making->query->nfunctions; i++)
 		if (equal(making->query->functions[i].expr, node))
 			return false;
+	if (find_average(making->query, (const Expr *) node) != NULL)
+		return false;
 	making->why = add_function(making, (const WindowFunc *) node);
 	return false;
 }

@@ -28,6 +28,9 @@ typedef enum WindowSpec
 /* Adds the functions over windows that expressions have.  Returns NULL, or why columns do not answer one. */
 extern const char *windows_add(ColumnsQuery *query, List *specs, List *keys, List *exprs);
 
+/* Makes an average the last key, its number of values one behind all members.  Returns false if it is no average. */
+extern bool windows_add_average(ColumnsQuery *query, const Expr *key);
+
 /* Adds the number of the run that a row belongs to in the order of a gpu_rle. */
 extern const char *windows_add_runs(ColumnsQuery *query, const Aggref *aggregate);
 

@@ -493,17 +493,17 @@ append_column(List **columns, Expr *expr, bool part)
 
 /* Returns the parts of a query that a path is about. */
 static ColumnsParts
-parts_of(const CustomPath *path)
+parts_of(const List *of)
 {
-	List	   *columns = list_nth(path->custom_private, PATH_COLUMNS);
+	List	   *columns = list_nth(of, PATH_COLUMNS);
 
 	return (ColumnsParts) {
 		.keys = list_nth(columns, COLUMNS_KEYS), .aggregates = list_nth(columns, COLUMNS_AGGREGATES),
 		.conditions = list_nth(columns, COLUMNS_CONDITIONS), .window_keys = list_nth(columns, COLUMNS_WINDOW_KEYS),
 		.above = list_nth(columns, COLUMNS_ABOVE), .having = list_nth(columns, COLUMNS_HAVING),
-		.limits = list_nth(columns, COLUMNS_LIMITS), .kinds = list_nth(path->custom_private, PATH_KINDS),
-		.orders = list_nth(path->custom_private, PATH_ORDERS), .checks = list_nth(columns, COLUMNS_CHECKS),
-		.windows = list_copy_tail(list_nth(path->custom_private, PATH_SUBQUERY), 1)
+		.limits = list_nth(columns, COLUMNS_LIMITS), .kinds = list_nth(of, PATH_KINDS),
+		.orders = list_nth(of, PATH_ORDERS), .checks = list_nth(columns, COLUMNS_CHECKS),
+		.windows = list_copy_tail(list_nth(of, PATH_SUBQUERY), 1), .repeated = lsecond_int(list_nth(of, PATH_COUNTED))
 	};
 }
 
@@ -516,7 +516,7 @@ static Plan *
 make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses, List *children)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	ColumnsParts parts = parts_of(path);
+	ColumnsParts parts = parts_of(path->custom_private);
 	List	   *counts = NIL;
 	ColumnsQuery query;
 	ListCell   *kind;
@@ -555,7 +555,7 @@ add_rows_path(const Offer *offer)
 		(offer->parts.limits == NIL && offer->input == offer->grouped && offer->input->baserestrictinfo == NIL))
 		return;
 	path = make_path(offer, child);
-	if (path->rows * (list_length(offer->parts.members) + 1) * sizeof(gs_reduced) < GS_GROUPS_MOST_BYTES)
+	if (path->rows * (offer->query->nkeys + 1) * sizeof(gs_reduced) < GS_GROUPS_MOST_BYTES)
 		add_path(offer->grouped, path);
 }
 

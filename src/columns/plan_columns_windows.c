@@ -267,6 +267,7 @@ plan_window_rows(const PlannerInfo *root, const PathTarget *target, ColumnsParts
 	List	   *columns = pull_var_clause((Node *) target->exprs, PVC_INCLUDE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
 	ListCell   *lc;
 
+	parts->repeated = true;
 	if (!subquery && has_computed_keys(parts))
 		return "a window's key is not a column";
 	foreach(lc, columns)

@@ -148,11 +148,19 @@ typedef struct QueryWindow
 /* A function over a window.  Number i of a query gives column QUERY_GIVEN + i. */
 typedef struct QueryFunction
 {
-	const Expr *expr;			/* WindowFunc, or the Aggref of gpu_rle */
+	const Expr *expr;			/* WindowFunc, or the Aggref of gpu_rle; NULL: a part of an average */
 	int			window;
 	gs_window_function function;	/* its column is the query's; its constant: there is one */
 	gs_constant constant;
 } QueryFunction;
+
+/* An average over a window, of rows with what windows give: a sum and a number of values, each a column of a step. */
+typedef struct QueryAverage
+{
+	const WindowFunc *expr;
+	int			sum;
+	int			count;
+} QueryAverage;
 
 /* The values of a query's expressions without columns. */
 typedef struct QueryValues
@@ -178,8 +186,13 @@ typedef struct ColumnsQuery
 	int			nfunctions;
 	QueryFunction *functions;	/* room for GS_STEPS_MAX_COLUMNS; NULL: there are none */
 	QueryTerms	above;			/* of rows with the windows' columns */
+	bool		repeated;		/* groups stand for their rows */
+	int			naverages;
+	QueryAverage averages[GS_STEPS_MAX_KEYS];
 	int			nkeys;
+	int			nmembers;		/* of the keys, those that the plan has; */
 	int			keys[GS_STEPS_MAX_KEYS];	/* columns */
+	int			counts[GS_STEPS_MAX_KEYS];	/* by key: behind the members, the one that divides it; 0: none */
 	int			nrequests;
 	QueryRequest requests[GS_STEPS_MAX_AGGREGATES];
 	int			nanswers;

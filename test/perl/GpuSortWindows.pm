@@ -195,6 +195,18 @@ sub rows_query
 		. (@$conditions ? ' WHERE ' . join(' AND ', @$conditions) : '') . $order;
 }
 
+# Makes averages of some sums, of which rows have no conditions.
+sub with_averages
+{
+	my ($functions, $conditions) = @_;
+
+	foreach my $i (0 .. $#$functions)
+	{
+		next if $functions->[$i]{type} =~ /^float/ || grep { /^w$i / } @$conditions;
+		$functions->[$i]{over} =~ s/^sum/avg/ if chance(0.5);
+	}
+}
+
 # A query over a table's columns, given as name => type, of which u, if there is one, is unique.
 sub random_window_query
 {
@@ -220,7 +232,11 @@ sub random_window_query
 	}
 	my @conditions = map { my $i = int(rand(@functions)); above_condition("w$i", $functions[$i]) }
 		1 .. one_of(0, 0, 1, 1, 2);
-	return rows_query($table, $columns, $where, \@functions, \@conditions) if exists $columns->{u} && chance(0.3);
+	if (exists $columns->{u} && chance(0.3))
+	{
+		with_averages(\@functions, \@conditions);
+		return rows_query($table, $columns, $where, \@functions, \@conditions);
+	}
 	@keys = (one_of(@names)) if chance(0.3);
 	push @keys, 'w0' if chance(0.2) && $functions[0]{type} =~ /^int/ && $functions[0]{text} !~ /^sum/;
 	my @list = map { my $i = int(rand(@functions)); above_aggregate(chance(0.8) ? ("w$i", $functions[$i]{type}) : do {

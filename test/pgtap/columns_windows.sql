@@ -98,13 +98,20 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT i2, count(*), max(r) FROM (SELECT i2, row_number() OVER (PARTITION BY i2::int8 ORDER BY id) AS r FROM t) AS q WHERE r <= 3 GROUP BY i2',
 	-- windows above, of all rows
 	'SELECT ARRAY(SELECT ROW(id, r, count(*) OVER ())::text FROM (SELECT id, row_number() OVER (PARTITION BY i2 ORDER BY id) AS r FROM t) AS q WHERE r <= 2 ORDER BY id LIMIT 3)']) AS q;
+-- averages, which rows return; what is done with them is done above these
+SELECT answered(format('SELECT id, avg(%s) OVER (PARTITION BY i2 ORDER BY id %s), sum(%1$s) OVER (PARTITION BY i2 ORDER BY id), avg(%1$s) OVER (), avg(%1$s) OVER (ORDER BY i4), count(%1$s) OVER () FROM t WHERE id < 2500', v, f))
+	FROM unnest('{i2,i4,i8,n,w}'::text[]) AS v, unnest(ARRAY['', 'ROWS 2 PRECEDING', 'ROWS BETWEEN 5 PRECEDING AND 2 PRECEDING', 'ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING']) AS f;
+SELECT answered(q) FROM unnest(ARRAY['SELECT * FROM (SELECT id, avg(n) OVER (PARTITION BY i4) AS a, avg(i8) OVER (PARTITION BY i4) AS b, row_number() OVER (PARTITION BY i4 ORDER BY n, id) AS r FROM t) AS q WHERE r <= 3', 'SELECT k, avg(v) OVER (PARTITION BY s ORDER BY k) FROM p',
+	'SELECT avg(i4) OVER (PARTITION BY i2) FROM t', 'SELECT avg(i4) OVER (PARTITION BY i2) FROM t WHERE id < 0', 'SELECT ARRAY(SELECT ROW(id, a)::text FROM (SELECT id, avg(n) OVER (ORDER BY id ROWS 2 PRECEDING) AS a FROM t WHERE id < 900) AS q ORDER BY a DESC NULLS LAST, id)',
+	'SELECT id, avg(i4) OVER w, avg(i4) OVER w + 1, avg(n) OVER w FROM t WINDOW w AS (PARTITION BY i2 ORDER BY id ROWS 1 PRECEDING)',
+	'SELECT max(x) FROM (SELECT avg(n) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT x, count(*) FROM (SELECT avg(i4) OVER (PARTITION BY i2) AS x FROM t) AS q GROUP BY x', 'SELECT id FROM (SELECT id, avg(i4) OVER (PARTITION BY i2 ORDER BY id) AS x FROM t) AS q WHERE x > 1']) AS q;
 SELECT is(rows_of(q, 'force'), rows_of(q, 'off'), q) FROM (VALUES ('SELECT id, i2::int8, rank() OVER (PARTITION BY i2::int8 ORDER BY i4::int8, id) AS r FROM t')) AS v (q);
 SELECT matches(plan_of('EXPLAIN (COSTS OFF) SELECT id, rank() OVER (ORDER BY n) FROM t ORDER BY 2 DESC, id LIMIT 7', 'force'), 'Windows: \(ORDER BY n\)\s+Window Rows: id, rank\(\), n\s+Top: 7', 'the first rows alone leave the engine');
 SELECT doesnt_match(plan_of('EXPLAIN (COSTS OFF) SELECT ' || q, 'force'), 'Top', q) FROM unnest(ARRAY['id, random(), rank() OVER (ORDER BY n) FROM t ORDER BY 3 DESC, id LIMIT 7', 'id, rank() OVER (ORDER BY n) FROM t ORDER BY 2 FETCH FIRST 3 ROWS WITH TIES',
 	'q.* FROM (SELECT id, rank() OVER (ORDER BY n) AS r FROM t) AS q, generate_series(1, 3) AS x ORDER BY r LIMIT 3', 'DISTINCT rank() OVER (ORDER BY n) AS r FROM t ORDER BY r LIMIT 3']) AS q;
 
 -- what is left to PostgreSQL
-SELECT left_alone(q) FROM unnest(ARRAY['SELECT max(x) FROM (SELECT avg(n) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT sum(f4) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT sum(n) OVER (ORDER BY id RANGE 3 PRECEDING) AS x FROM t) AS q',
+SELECT left_alone(q) FROM unnest(ARRAY['SELECT id, avg(f8) OVER (ORDER BY id) FROM t', 'SELECT max(x) FROM (SELECT sum(f4) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT sum(n) OVER (ORDER BY id RANGE 3 PRECEDING) AS x FROM t) AS q',
 	'SELECT max(x) FROM (SELECT sum(n) OVER (ORDER BY id GROUPS 3 PRECEDING) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT sum(n) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE TIES) AS x FROM t) AS q',
 	'SELECT max(x) FROM (SELECT count(*) FILTER (WHERE i2 = 1) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(i4 + 1) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(i4) OVER (ORDER BY id + 1) AS x FROM t) AS q',
 	'SELECT max(x) FROM (SELECT lag(i4) OVER (ORDER BY note) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(i4, i2) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(n, 1, 1.5) OVER (ORDER BY id) AS x FROM t) AS q',
