@@ -260,7 +260,7 @@ total_cost(const Offer *offer, double groups)
 	if (gpusort_columns == COLUMNS_FORCE && (!offer->rows || !plan_aggregates(offer->root)))
 		return 0;
 	if (offer->query->nkeys > 0)
-		cost += groups * COLUMNS_GROUP_COST;
+		cost += groups * (offer->rows ? COLUMNS_WINDOW_ROW_COST : COLUMNS_GROUP_COST);
 	foreach(lc, offer->leaves)
 	{
 		const RelOptInfo *leaf = lfirst(lc);
