@@ -177,8 +177,8 @@
 
 /*
  * A row of a query with windows that is returned: one of a group, which is mostly its own.
- * Unit: plain.  Source: EXPLAIN (ANALYZE) of a million rows of three and four columns, each row different, with a sum or
- * average over a window of 60 rows; processor time of session and service, the least of three runs.
+ * Unit: plain.  Source: EXPLAIN (ANALYZE) of a million rows of three and four columns, each row different, with a sum
+ * or average over a window of 60 rows; processor time of session and service, the least of three runs.
  *
  * Measured: 700 to 1,560 ms, where PostgreSQL's plan of cost 61,000 with a GpuSort below takes 300 to 500; of 50,000
  * rows, that the windows' three first are, 128 and 173.

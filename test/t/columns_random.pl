@@ -4,6 +4,7 @@ use strict;
 use warnings;
 
 use GpuSortAnswers;
+use GpuSortHeld;
 use GpuSortQueries;
 use GpuSortService;
 use GpuSortTest;
@@ -39,35 +40,19 @@ sub some_columns
 	return \%columns;
 }
 
-# An expression for values of a type: most of them common ones, some odd ones and NULLs.
-sub random_values
-{
-	my ($type) = @_;
-	my $odd = chance(0.5) ? 0.005 : 0;
-	my $null = one_of(0, 0, 0.1, 0.9, 1);
-	my ($common, $rare) = map { my $kind = $_; join ', ', map { "'" . odd_value($type, $kind) . "'" } 1 .. 10 } 0, 1;
-
-	return "CASE WHEN random() < $null THEN NULL WHEN random() < $odd "
-		. "THEN (ARRAY[$rare])[1 + floor(random() * 10)::int] "
-		. "ELSE (ARRAY[$common])[1 + floor(random() * 10)::int] END::$type";
-}
-
 # Makes a table that is held, or one of partitions.
 sub make
 {
 	my ($table, $columns) = @_;
-	my @names = sort keys %$columns;
-	my $partitions = chance(0.3) ? 1 + number(3) : 0;
-	my $filled = 'WITH (fillfactor = 90)';
-	my $storage = $partitions ? 'PARTITION BY HASH (i)' : $filled;
-	$storage .= ";\nCREATE TABLE ${table}_$_ PARTITION OF $table FOR VALUES WITH (MODULUS $partitions, REMAINDER $_) "
-		. $filled foreach 0 .. $partitions - 1;
-	my $index = chance(0.3) ? "CREATE INDEX ON $table (" . one_of(@names) . ')' : '';
+	my $values = sub {
+		return random_values($columns->{ $_[0] }, chance(0.5) ? 0.005 : 0, one_of(0, 0, 0.1, 0.9, 1),
+			'floor(random() * 8)::int');
+	};
 
-	$node->safe_psql('postgres', "SELECT setseed(" . rand() . ");\nCREATE TABLE $table ("
-			. join(', ', map { "$_ $columns->{$_}" } @names) . ") $storage;\nINSERT INTO $table SELECT "
-			. join(', ', map { random_values($columns->{$_}) } @names) . " FROM generate_series(1, $rows);\n$index;\n"
-			. "VACUUM ANALYZE $table;\nSELECT gpusort_columns_add('$table')");
+	make_held($node, $table, $columns, partitions => chance(0.3) ? 1 + number(3) : 0, by => 'i',
+		storage => 'WITH (fillfactor = 90)', values => $values, from => "generate_series(1, $rows)",
+		before => chance(0.3) ? "CREATE INDEX ON $table (" . one_of(sort keys %$columns) . ')' : '');
+	return;
 }
 
 # A change of some rows: of pages that are next to each other, or of some here and there.
@@ -84,13 +69,12 @@ sub change
 		"UPDATE $table SET $name = NULL WHERE $where", "VACUUM $table");
 }
 
-my (%count, %reason, @different);
+my %found = (count => {}, reason => {}, different => []);
 
 # Compares some queries in one session, between two statements.
 sub compare_some
 {
 	my ($table, $columns, $before, $after) = @_;
-	my ($out, $err) = ('', '');
 	# whatever that costs, where columns find rows
 	my $script = "$before;\n" . one_of('', "SET enable_seqscan = off;\nSET enable_indexscan = off;\n"
 			. "SET enable_bitmapscan = off;\n");
@@ -100,28 +84,13 @@ sub compare_some
 		my $plain = chance(0.6);
 		$script .= compared_line($plain ? 'plain' : 'any', random_query($table, $columns, $plain));
 	}
-	my $status = $node->psql('postgres', "$script$after;\n", stdout => \$out, stderr => \$err, on_error_stop => 0);
-
-	is($status, 0, 'the session ends well') or diag($err);
-	$err =~ s/^.*(?:NOTICE|WARNING).*\n//mg;
-	push @different, "$err in:\n$script" if $err =~ /ERROR|FATAL|server closed/;
-	foreach my $line (split /\n/, $out)
-	{
-		my ($word, $differs, $used, $reason, $heap, $young) = split /\|/, $line, -1;
-
-		next unless defined $young;
-		$count{all}++;
-		$count{$word}++;
-		$count{"$word: $used"}++;
-		$count{'with pages of the table'}++ if $used eq 'columns' && ($heap || 0) > 0;
-		$reason{$reason}++ if $reason ne '';
-		push @different, $differs if $differs ne '';
-	}
+	compare_script($node, "$script$after;\n", \%found);
+	return;
 }
 
 my $end = time + $seconds;
 my $tables = 0;
-while (time < $end && @different < 20)
+while (time < $end && @{ $found{different} } < 20)
 {
 	my $table = 't' . ++$tables;
 	my $columns = some_columns();
@@ -132,10 +101,4 @@ while (time < $end && @different < 20)
 	compare_some($table, $columns, 'BEGIN; ' . (change($table, $columns) =~ s/^VACUUM/ANALYZE/r), 'ROLLBACK');
 	$node->safe_psql('postgres', "DROP TABLE $table");
 }
-diag("comparisons: " . join ', ', map { "$_ $count{$_}" } sort keys %count);
-diag("columns were not used: " . join '; ', map { "$_: $reason{$_}" } sort keys %reason) if %reason;
-is(join("\n", @different[ 0 .. ($#different < 9 ? $#different : 9) ]), '', 'no answer differs');
-cmp_ok($count{'plain: columns'} // 0, '>', $count{plain} / 2, 'most come from columns');
-$node->stop;
-sound($node);
-done_testing();
+end_comparisons($node, \%found, 'plain', 0.5);

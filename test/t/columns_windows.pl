@@ -4,6 +4,7 @@ use strict;
 use warnings;
 
 use GpuSortAnswers;
+use GpuSortHeld;
 use GpuSortQueries;
 use GpuSortService;
 use GpuSortTest;
@@ -34,44 +35,28 @@ sub some_columns
 	return \%columns;
 }
 
-# An expression for values of a type: most of them common ones, in runs or not, some odd ones and NULLs.
-sub random_values
-{
-	my ($type) = @_;
-	my ($common, $rare) = map { my $kind = $_; join ', ', map { "'" . odd_value($type, $kind) . "'" } 1 .. 8 } 0, 1;
-	my $odd = one_of(0, 0, 0.01);
-	my $null = one_of(0, 0, 0.1, 0.9);
-	my $which = one_of('floor(random() * 8)::int', 'u / 20 % 8', 'u * 7 % 8');
-
-	return "CASE WHEN random() < $null THEN NULL WHEN random() < $odd "
-		. "THEN (ARRAY[$rare])[1 + floor(random() * 8)::int] ELSE (ARRAY[$common])[1 + $which] END::$type";
-}
-
-# Makes a table that is held, or one of partitions.
+# Makes a table that is held, or one of partitions, with values in runs or not.
 sub make
 {
 	my ($table, $columns, $rows) = @_;
-	my @names = sort keys %$columns;
-	my $partitions = chance(0.2) ? 1 + number(3) : 0;
-	my $storage = $partitions ? 'PARTITION BY HASH (u)' : '';
+	my $values = sub {
+		my ($name) = @_;
 
-	$storage .= ";\nCREATE TABLE ${table}_$_ PARTITION OF $table FOR VALUES WITH (MODULUS $partitions, REMAINDER $_)"
-		foreach 0 .. $partitions - 1;
-	$node->safe_psql('postgres', 'SELECT setseed(' . rand() . ");\nCREATE TABLE $table ("
-			. join(', ', map { "$_ $columns->{$_}" } @names) . ") $storage;\nINSERT INTO $table SELECT "
-			. join(', ', map { $_ eq 'u' ? 'u' : random_values($columns->{$_}) } @names)
-			. " FROM generate_series(1, $rows) u ORDER BY random();\n"
-			. "VACUUM ANALYZE $table;\nSELECT gpusort_columns_add('$table')");
+		return $name eq 'u' ? 'u' : random_values($columns->{$name}, one_of(0, 0, 0.01), one_of(0, 0, 0.1, 0.9),
+			one_of('floor(random() * 8)::int', 'u / 20 % 8', 'u * 7 % 8'));
+	};
+
+	make_held($node, $table, $columns, partitions => chance(0.2) ? 1 + number(3) : 0, by => 'u', values => $values,
+		from => "generate_series(1, $rows) u ORDER BY random()");
 	return;
 }
 
-my (%count, %reason, @different);
+my %found = (count => {}, reason => {}, different => []);
 
 # Compares some queries in one session, of which the last ones see changed rows.
 sub compare_some
 {
 	my ($table, $columns, $n) = @_;
-	my ($out, $err) = ('', '');
 	# whatever small tables cost
 	my $script = "SET cpu_operator_cost = 1;\n";
 
@@ -80,26 +65,11 @@ sub compare_some
 		$script .= "BEGIN;\nUPDATE $table SET i = 5 WHERE u % 97 = 3;\n" if $i == int($n * 0.8);
 		$script .= compared_line('window', random_window_query($table, $columns), 'SELECT 1 AS one');
 	}
-	my $status = $node->psql('postgres', "${script}ROLLBACK;\n", stdout => \$out, stderr => \$err, on_error_stop => 0);
-
-	push @different, "exit status $status" if $status;
-	$err =~ s/^.*(?:NOTICE|WARNING).*\n//mg;
-	push @different, "$err in:\n$script" if $err =~ /ERROR|FATAL|server closed/;
-	foreach my $line (split /\n/, $out)
-	{
-		my ($word, $differs, $used, $reason, $heap) = split /\|/, $line, -1;
-
-		next unless defined $heap;
-		$count{all}++;
-		$count{$used}++;
-		$count{'with pages of the table'}++ if $used eq 'columns' && ($heap || 0) > 0;
-		$reason{$reason}++ if $reason ne '';
-		push @different, $differs if $differs ne '';
-	}
+	compare_script($node, "${script}ROLLBACK;\n", \%found);
 	return;
 }
 
-for (my $table = 1; ($count{all} // 0) < $wanted && @different < 20; $table++)
+for (my $table = 1; ($found{count}{all} // 0) < $wanted && @{ $found{different} } < 20; $table++)
 {
 	my $columns = some_columns();
 
@@ -107,10 +77,4 @@ for (my $table = 1; ($count{all} // 0) < $wanted && @different < 20; $table++)
 	compare_some("t$table", $columns, 50);
 	$node->safe_psql('postgres', "DROP TABLE t$table");
 }
-diag('comparisons: ' . join ', ', map { "$_ $count{$_}" } sort keys %count);
-diag('columns were not used: ' . join '; ', map { "$_: $reason{$_}" } sort keys %reason) if %reason;
-is(join("\n", @different[ 0 .. ($#different < 9 ? $#different : 9) ]), '', 'no answer differs');
-cmp_ok($count{columns} // 0, '>', 0.9 * ($count{all} // 0), 'nine in ten come from columns');
-$node->stop;
-sound($node);
-done_testing();
+end_comparisons($node, \%found, 'window', 0.9);
