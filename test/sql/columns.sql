@@ -63,7 +63,7 @@ EXPLAIN (COSTS OFF) SELECT count(note) FROM sales;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM sales WHERE id = 5 OR shop = 5;
 EXPLAIN (COSTS OFF) SELECT count(DISTINCT shop + 1) FROM sales;
 EXPLAIN (COSTS OFF) SELECT max(amount) FROM sales WHERE note = 'x';
-SELECT node('SELECT max(average) FROM (SELECT avg(amount) OVER (ORDER BY id) AS average FROM sales) AS q');
+SELECT node('SELECT max(average) FROM (SELECT stddev(amount) OVER (ORDER BY id) AS average FROM sales) AS q');
 EXPLAIN (COSTS OFF) SELECT id FROM sales WHERE id = 5 FOR UPDATE;
 SET client_min_messages = warning;
 SELECT gpusort_columns_remove('sales');
