@@ -1,8 +1,7 @@
 #!/bin/bash
-# columns-gpu.sh: resident columns on a machine with a GPU and nvcc, within 8 minutes: the engine's sums, the
-# service with
-# its keepers, loaders and sessions, the same under compute-sanitizer, and a short storm.  CUDA_ARCHS names the GPU's
-# architecture (90: H100 and H200); STORM_SECONDS the storm's length.
+# columns-gpu.sh: resident columns on a machine with a GPU and nvcc, within 8 minutes: the engine's sums, the service
+# with its keepers, loaders and sessions, the same under compute-sanitizer, and a short storm.  CUDA_ARCHS names the
+# GPU's architecture (90: H100 and H200); STORM_SECONDS the storm's length.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
