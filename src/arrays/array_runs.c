@@ -85,7 +85,7 @@ decoded_length(const Vector *lengths)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("array size exceeds the maximum allowed (%d elements)", (int) MaxArraySize),
-					 errdetail("The first %u runs have more elements than that.", run + 1),
+					 errdetail("The runs up to number %u have more elements than that.", run + 1),
 					 errhint("Have the elements as rows: generate_series(1, run_length) repeats each value.")));
 		sum += (uint64) length;
 	}
