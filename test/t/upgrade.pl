@@ -15,15 +15,19 @@ use Test::More;
 
 my $tree = "$FindBin::Bin/../..";
 
-# Released scripts never change: databases exist that ran them.  That of 0.1.0 lost a LOAD, which left nothing in a
-# database and did not find the library where PostgreSQL 18 looks for it.
-my %released = ('0.1.0' => 'b011e6b9927774aff0055530825cf2da83c6828121b2078d08ae569d86f31fe7');
+# Scripts of earlier versions never change: databases exist that ran them.  That of 0.1.0 lost a LOAD, which left
+# nothing in a database and did not find the library where PostgreSQL 18 looks for it.
+my %frozen = (
+	'gpusort--0.1.0.sql' => 'b011e6b9927774aff0055530825cf2da83c6828121b2078d08ae569d86f31fe7',
+	'gpusort--0.1.0--0.2.0.sql' => '744036d468d2e7242b92d6c5dbbe4d6b72348c5f26ef3ce38bdc88f908fb2967');
 
 my ($current) = slurp_file("$tree/gpusort.control") =~ /^default_version = '(.*)'$/m;
-my @versions = sort grep { $_ ne $current } map { m{/gpusort--([^-]+)\.sql$} ? $1 : () } glob "$tree/sql/*.sql";
-is_deeply(\@versions, [ sort keys %released ], 'every released version can be installed');
-is(Digest::SHA->new(256)->addfile("$tree/sql/gpusort--$_.sql")->hexdigest, $released{$_},
-	"the script of $_ is as it was released") for @versions;
+my %leads_to = map { m{/(gpusort--(?:.*--)?([^-]+)\.sql)$} ? ($2 => $1) : () } glob "$tree/sql/*.sql";
+my @versions = sort grep { $_ ne $current } keys %leads_to;
+ok($leads_to{$current}, 'a script leads to the current version');
+is_deeply([ sort @leads_to{@versions} ], [ sort keys %frozen ], 'every earlier version can be installed');
+is(Digest::SHA->new(256)->addfile("$tree/sql/$_")->hexdigest, $frozen{$_}, "$_ is as databases have run it")
+	for sort keys %frozen;
 
 my $meta = decode_json(slurp_file("$tree/META.json"));
 is($meta->{version}, $current, 'META.json is of the version that is installed');
