@@ -22,7 +22,7 @@ end_text(int status, char *text, Size bytes)
 		const char *text;
 	}			ends[] = {
 		{EXIT_NOT_FORKED, "could not be given a process"},
-		{EXIT_NOT_FOUND, "could not be found in the server's folder of programs"},
+		{EXIT_NOT_FOUND, "could not be found with the library or the server's programs"},
 		{EXIT_NOT_EXECUTED, "could not be executed"},
 		{GSD_EXIT_NO_DEVICE, "found no device"},
 		{GSD_EXIT_STALLED, "ended because a job made no progress"},

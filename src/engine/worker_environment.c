@@ -54,28 +54,30 @@ service_environment(void)
 	return result;
 }
 
-/* Sets the path of gpusortd in the folder of another file. */
+/* Sets a path that begins in the folder of another file. */
 static void
-gpusortd_beside(char path[MAXPGPATH], const char *file)
+path_near(char path[MAXPGPATH], const char *file, const char *rest)
 {
 	char	   *slash;
 
 	strlcpy(path, file, MAXPGPATH);
 	slash = strrchr(path, '/');
 	path[slash ? slash + 1 - path : 0] = '\0';
-	strlcat(path, "gpusortd", MAXPGPATH);
+	strlcat(path, rest, MAXPGPATH);
 }
 
 void
 service_path(char path[MAXPGPATH])
 {
+	static const char *const places[] = {"gpusortd", "../bin/gpusortd"};
 	Dl_info		library;
 
 	if (dladdr(service_path, &library) != 0 && library.dli_fname != NULL)
-	{
-		gpusortd_beside(path, library.dli_fname);
-		if (access(path, X_OK) == 0)
-			return;
-	}
-	gpusortd_beside(path, my_exec_path);
+		for (size_t i = 0; i < lengthof(places); i++)
+		{
+			path_near(path, library.dli_fname, places[i]);
+			if (access(path, X_OK) == 0)
+				return;
+		}
+	path_near(path, my_exec_path, "gpusortd");
 }

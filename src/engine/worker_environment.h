@@ -7,7 +7,10 @@
 /* Returns an environment for execve, palloc'd.  The strings belong to the current environment. */
 extern char **service_environment(void);
 
-/* Finds gpusortd: with the library, where an image volume has both, otherwise with the server's programs. */
+/*
+ * Finds gpusortd: with the library, where an image volume has both; in bin beside the library's folder, as a package
+ * has it that is tested before it is installed; otherwise with the server's programs.
+ */
 extern void service_path(char path[MAXPGPATH]);
 
 #endif

@@ -50,20 +50,25 @@ SKIP:
 $node->stop;
 is_deeply([ leftovers($node) ], [], 'nothing lies around');
 
-# A service that lies with the library is taken, and not the one with the server's programs.
-my $volume = PostgreSQL::Test::Utils::tempdir;
-$node = PostgreSQL::Test::Cluster->new('volume');
+# A service with the library, or in bin beside its folder, is taken, and not the one with the server's programs.
 my ($bin, $lib) = map { $node->config_data($_) } '--bindir', '--pkglibdir';
-system('cp', "$lib/gpusort.so", "$bin/gpusortd", $volume) == 0 or die "cp failed\n";
-$node->init;
-$node->append_conf('postgresql.conf',
-	"dynamic_library_path = '$volume'\nshared_preload_libraries = 'gpusort'\n"
-	. "gpusort.service_options = '--engine=$engine'\n");
-$node->start;
-make_table($node);
-is(digest($node, 'gpu'), $right, 'a service with the library sorts');
-is(readlink('/proc/' . (service_pids($node))[0] . '/exe'), "$volume/gpusortd", 'and it is that one');
-$node->stop;
+foreach my $place ('lib', 'bin')
+{
+	my $volume = PostgreSQL::Test::Utils::tempdir;
+	mkdir "$volume/$_" or die "$volume/$_: $!\n" for 'lib', 'bin';
+	system('cp', "$lib/gpusort.so", "$volume/lib") == 0 or die "cp failed\n";
+	system('cp', "$bin/gpusortd", "$volume/$place") == 0 or die "cp failed\n";
+	$node = PostgreSQL::Test::Cluster->new("volume_$place");
+	$node->init;
+	$node->append_conf('postgresql.conf',
+		"dynamic_library_path = '$volume/lib'\nshared_preload_libraries = 'gpusort'\n"
+		. "gpusort.service_options = '--engine=$engine'\n");
+	$node->start;
+	make_table($node);
+	is(digest($node, 'gpu'), $right, "a service in $place with the library sorts");
+	is(readlink('/proc/' . (service_pids($node))[0] . '/exe'), "$volume/$place/gpusortd", 'and it is that one');
+	$node->stop;
+}
 
 # No background worker can be had.
 $node = service_node('slots', '', "max_worker_processes = 0\n");
