@@ -24,6 +24,7 @@
 #include "src/parallel/pack_node.h"
 #include "src/plan/plan.h"
 #include "src/shares/share_node.h"
+#include "src/topn/topn_node.h"
 #include "src/totals/first_node.h"
 #include "src/totals/total_node.h"
 
@@ -51,6 +52,7 @@ _PG_init(void)
 	register_node(&gpufirst_node);
 	register_node(&gpufirst_combining_node);
 	register_node(&gputotal_node);
+	register_node(&gputopn_node);
 	register_node(&columns_node);
 	register_node(&columns_rows_node);
 	gpusort_limits_init();

@@ -21,13 +21,14 @@ report() {
 # Rooms of src/ that a room may include from; "." is src/ itself.  All but the service may use base.
 may_include() {
 	case $1 in
-		.) echo plan index parallel shares totals append aggregates columns out core nodes engine base ;;
-		plan) echo parallel shares totals append aggregates columns cost core nodes keys engine base ;;
+		.) echo plan index parallel shares topn totals append aggregates columns out core nodes engine base ;;
+		plan) echo parallel shares topn totals append aggregates columns cost core nodes keys engine base ;;
 		columns) echo core nodes keys engine base ;;
 		index) echo core rows merge keys engine base ;;
 		parallel) echo cost core rows nodes merge out keys engine base ;;
 		append) echo cost core rows nodes merge keys engine base ;;
 		shares) echo cost core rows nodes base ;;
+		topn) echo cost core rows nodes base ;;
 		totals) echo cost core rows nodes keys base ;;
 		aggregates) echo shares arrays cost core nodes keys engine base ;;
 		arrays) echo core rows keys engine base ;;

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "src/base/compat.h"
+#include "src/base/costs.h"
 #include "undercut.h"
 
 Path *
@@ -15,8 +16,11 @@ cheapest(List *paths)
 
 	foreach(lc, paths)
 	{
-		if (result == NULL || ((Path *) lfirst(lc))->total_cost < result->total_cost)
-			result = lfirst(lc);
+		Path	   *path = lfirst(lc);
+		int			disabled = result ? disabled_nodes(path) - disabled_nodes(result) : -1;
+
+		if (disabled < 0 || (disabled == 0 && path->total_cost < result->total_cost))
+			result = path;
 	}
 	return result;
 }
@@ -60,4 +64,24 @@ scale_below(List *paths, const Path *other)
 
 	foreach(lc, paths)
 		scale_costs(lfirst(lc), scale);
+}
+
+bool
+undercut_windows(Path *path, Cost truth, List *others, double rows)
+{
+	Cost		total = path->total_cost;
+	ListCell   *lc;
+
+	foreach(lc, others)
+	{
+		const Path *other = lfirst(lc);
+
+		if (disabled_nodes(other) < disabled_nodes(path) ||
+			truth >= other->total_cost + rows * WINDOW_ROW_COST)
+			return false;
+		total = Min(total, other->total_cost / FUZZ);
+	}
+	path->total_cost = total;
+	path->startup_cost = Min(path->startup_cost, total);
+	return true;
 }

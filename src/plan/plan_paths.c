@@ -31,6 +31,7 @@
 #include "src/cost/undercut.h"
 #include "src/shares/plan_share_rules.h"
 #include "src/shares/plan_shares.h"
+#include "src/topn/plan_topn.h"
 #include "src/totals/plan_totals.h"
 #include "plan_paths.h"
 
@@ -456,10 +457,13 @@ offer_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct)
 	List	   *pathkeys = order_of_distinct(root);
 
 	offer_copies(root, UPPERREL_DISTINCT, distinct, copy_paths(root, distinct, NULL, distinct->pathlist));
-	if (distinct_is_sortable(root, distinct))
-		offer_groups(root, UPPERREL_DISTINCT, input, distinct, pathkeys, cheap_distinct(root, input, distinct),
-					 share_distinct(root, input, distinct, pathkeys,
-									((Path *) linitial(distinct->pathlist))->rows), NULL);
+	if (!distinct_is_sortable(root, distinct))
+		return;
+	offer_all(root, UPPERREL_DISTINCT, distinct, &distinct->pathlist,
+			  topn_distinct(root, input, distinct, pathkeys, ((Path *) linitial(distinct->pathlist))->rows));
+	offer_groups(root, UPPERREL_DISTINCT, input, distinct, pathkeys, cheap_distinct(root, input, distinct),
+				 share_distinct(root, input, distinct, pathkeys, ((Path *) linitial(distinct->pathlist))->rows),
+				 NULL);
 }
 
 /* Offers paths for GROUP BY.  A partition gets no second sorted aggregate if the server has made one. */
@@ -495,6 +499,7 @@ offer(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo 
 		case UPPERREL_WINDOW:
 			offer_all(root, stage, output, &output->pathlist, copy_paths(root, output, input, output->pathlist));
 			offer_shares(root, stage, output, share_windows(root, input, output));
+			offer_all(root, stage, output, &output->pathlist, topn_windows(root, input, output));
 			break;
 		case UPPERREL_DISTINCT:
 			offer_distinct(root, input, output);

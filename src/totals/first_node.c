@@ -12,7 +12,7 @@
 #include "src/base/guc.h"
 #include "src/core/node.h"
 #include "first_node.h"
-#include "first_rows.h"
+#include "src/rows/first_rows.h"
 
 /* A sort of fewer rows takes no time to speak of. */
 #define SMALL_SORT_ROWS 10000.0
@@ -26,6 +26,7 @@ typedef struct GpuFirstState
 	int64		bound;			/* rows to keep; 0: all */
 	bool		begun;
 	FirstRows  *first;			/* what keeps rows: this … */
+	FirstHeap	heap;			/* … in which they are … */
 	Sorter	   *sorter;			/* … or this */
 	int64		at;				/* in first: the row that was returned last, counted from 1 */
 	SorterStages before;		/* of the sorters that rescans have ended */
@@ -82,12 +83,21 @@ begin_rows(GpuFirstState *node)
 	MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
 
 	if (gpusort_enabled && heap_is_good(node))
-		node->first = firstrows_open(&node->columns, ExecGetResultType(outerPlanState(node)), node->bound,
+		node->first = firstrows_open(&node->columns, ExecGetResultType(outerPlanState(node)), node->bound, false,
 									 (Size) work_mem * 1024);
 	else
 		begin_sorter(node);
 	MemoryContextSwitchTo(old);
 	node->begun = true;
+}
+
+/* Frees the heap. */
+static void
+close_heap(GpuFirstState *node)
+{
+	firstrows_close(node->first);
+	memset(&node->heap, 0, sizeof(FirstHeap));
+	node->first = NULL;
 }
 
 /* Hands the rows that are kept over to a sorter, which needs no memory for all of them. */
@@ -99,12 +109,11 @@ leave_heap(GpuFirstState *node)
 
 	begin_sorter(node);
 	/* to the sorter the order in which rows are put is that of their arrival */
-	firstrows_finish(node->first);
-	for (int64 i = 0; i < node->first->count; i++)
-		sorter_put(node->sorter, ExecStoreMinimalTuple(node->first->rows[i].tuple, slot, false));
+	firstrows_finish(node->first, &node->heap);
+	for (int64 i = 0; i < node->heap.count; i++)
+		sorter_put(node->sorter, ExecStoreMinimalTuple(node->heap.rows[i].tuple, slot, false));
 	ExecDropSingleTupleTableSlot(slot);
-	firstrows_close(node->first);
-	node->first = NULL;
+	close_heap(node);
 	MemoryContextSwitchTo(old);
 }
 
@@ -114,7 +123,6 @@ keep_row(GpuFirstState *node, TupleTableSlot *slot)
 {
 	ExprContext *context = node->css.ss.ps.ps_ExprContext;
 	MemoryContext old;
-	bool		fits;
 
 	if (node->first == NULL)
 	{
@@ -125,9 +133,9 @@ keep_row(GpuFirstState *node, TupleTableSlot *slot)
 	}
 	ResetExprContext(context);
 	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-	fits = firstrows_put(node->first, slot);
+	(void) firstrows_put(node->first, &node->heap, slot);
 	MemoryContextSwitchTo(old);
-	if (unlikely(!fits))
+	if (unlikely(firstrows_is_full(node->first) && node->heap.count < node->bound))
 		leave_heap(node);
 }
 
@@ -136,7 +144,7 @@ static void
 end_input(GpuFirstState *node)
 {
 	if (node->first)
-		firstrows_finish(node->first);
+		firstrows_finish(node->first, &node->heap);
 	else
 		sorter_finish(node->sorter);
 	node->at = 0;
@@ -187,15 +195,14 @@ TupleTableSlot *
 firstnode_get(CustomScanState *css, bool forward, TupleTableSlot *slot)
 {
 	GpuFirstState *node = (GpuFirstState *) css;
-	FirstRows  *first = node->first;
 
-	if (first == NULL)
+	if (node->first == NULL)
 		return sorter_get(node->sorter, forward, slot);
 	/* as in tuplesort, the first fetch backward from behind the end returns the last row */
-	node->at = forward ? Min(node->at + 1, first->count + 1) : Max(node->at - 1, 0);
-	if (node->at < 1 || node->at > first->count)
+	node->at = forward ? Min(node->at + 1, node->heap.count + 1) : Max(node->at - 1, 0);
+	if (node->at < 1 || node->at > node->heap.count)
 		return ExecClearTuple(slot);
-	return ExecStoreMinimalTuple(first->rows[node->at - 1].tuple, slot, false);
+	return ExecStoreMinimalTuple(node->heap.rows[node->at - 1].tuple, slot, false);
 }
 
 void
@@ -213,13 +220,12 @@ static void
 drop_rows(GpuFirstState *node)
 {
 	if (node->first)
-		firstrows_close(node->first);
+		close_heap(node);
 	if (node->sorter)
 	{
 		sorter_add_stages(&node->before, &sorter_stats(node->sorter)->stages);
 		sorter_end(node->sorter);
 	}
-	node->first = NULL;
 	node->sorter = NULL;
 	node->begun = false;
 }
@@ -254,7 +260,7 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 	}
 	explain_keys(css, &node->columns, ancestors, es);
 	if (es->analyze && node->first)
-		ExplainPropertyInteger("Rows Kept", NULL, node->first->count, es);
+		ExplainPropertyInteger("Rows Kept", NULL, node->heap.count, es);
 }
 
 const CustomScanMethods gpufirst_scan_methods = {

@@ -414,29 +414,17 @@ divided_path(Totals *totals)
 					list_make1_int(list_length(totals->kept->exprs)));
 }
 
-/* What an ordered path over windows costs in truth: all rows are needed for the first one, and stored. */
-static Cost
-cost_of_windows(const Totals *totals, const Path *path)
-{
-	return path->total_cost + totals->input->cheapest_total_path->rows * WINDOW_ROW_COST;
-}
-
 /* Lets a path win against those over windows if it costs less in truth; returns false if it does not. */
 static bool
-undercut_windows(const Totals *totals, Path *path)
+undercut_ordered(const Totals *totals, Path *path)
 {
-	Cost		total = path->total_cost;
 	ListCell   *lc;
 
+	if (!undercut_windows(path, path->total_cost, totals->ordered->pathlist, totals->input->cheapest_total_path->rows))
+		return false;
+	/* all of theirs need all rows before the first one, too */
 	foreach(lc, totals->ordered->pathlist)
-	{
-		const Path *other = lfirst(lc);
-
-		if (total >= cost_of_windows(totals, other))
-			return false;
-		path->startup_cost = Min(path->startup_cost, other->startup_cost / FUZZ);
-		path->total_cost = Min(path->total_cost, other->total_cost / FUZZ);
-	}
+		path->startup_cost = Min(path->startup_cost, ((Path *) lfirst(lc))->startup_cost / FUZZ);
 	return true;
 }
 
@@ -455,5 +443,5 @@ page_path(PlannerInfo *root, const RelOptInfo *windows, RelOptInfo *ordered)
 	if (can_be_divided(&totals))
 		paths = lappend(paths, divided_path(&totals));
 	best = cheapest(paths);
-	return undercut_windows(&totals, best) ? best : NULL;
+	return undercut_ordered(&totals, best) ? best : NULL;
 }

@@ -7,18 +7,18 @@
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
-#include "src/rows/minimal_row.h"
-#include "src/rows/rowcompare.h"
+#include "minimal_row.h"
+#include "rowcompare.h"
 #include "first_rows.h"
 
-/* Rows for which there is room at the start. */
-#define FIRST_ROOM 64
+/* Rows for which a heap has room at the start. */
+#define FIRST_ROOM 8
 
 /* Bytes in whose multiples rows get memory, so that the next row of about that size fits in. */
 #define ROW_UNIT 64
 
 FirstRows *
-firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, Size limit)
+firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, bool ties, Size limit)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpusort first rows", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -28,10 +28,9 @@ firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, Size lim
 	rows->keys = open_comparators(columns);
 	rows->nkeys = columns->nkeys;
 	rows->bound = bound;
+	rows->ties = ties;
 	rows->limit = limit;
 	rows->key_by_value = TupleDescAttr(desc, columns->attnos[0] - 1)->attbyval;
-	rows->room = Min(bound, FIRST_ROOM);
-	rows->rows = palloc(sizeof(FirstRow) * rows->room);
 	for (int side = 0; side < 2; side++)
 		rows->slots[side] = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old);
@@ -49,17 +48,24 @@ slot_with(FirstRows *rows, int side, const FirstRow *row)
 	return slot;
 }
 
-/* Compares two kept rows; never equal. */
+/* Compares two kept rows by the keys. */
 static int
-compare_rows(const FirstRow *a, const FirstRow *b, FirstRows *rows)
+compare_keys(const FirstRow *a, const FirstRow *b, FirstRows *rows)
 {
 	int			order = ApplySortComparator(a->key, a->isnull, b->key, b->isnull, rows->keys);
 
 	if (order == 0 && rows->nkeys > 1)
 		order = compare_slots(rows->keys + 1, rows->nkeys - 1, slot_with(rows, 0, a), slot_with(rows, 1, b));
-	if (order == 0)
-		order = a->number < b->number ? -1 : 1;
 	return order;
+}
+
+/* Compares two kept rows; never equal. */
+static int
+compare_rows(const FirstRow *a, const FirstRow *b, FirstRows *rows)
+{
+	int			order = compare_keys(a, b, rows);
+
+	return order != 0 ? order : a->number < b->number ? -1 : 1;
 }
 
 /* compare_rows for qsort_arg */
@@ -69,16 +75,15 @@ compare_for_sort(const void *a, const void *b, void *rows)
 	return a == b ? 0 : compare_rows(a, b, rows);
 }
 
-/* Returns true if a row that has come last is behind the last one of the heap, whose rows win ties. */
-static inline bool
-is_behind(FirstRows *rows, TupleTableSlot *slot, Datum key, bool isnull)
+/* Compares a row that has come with the last one of a full heap, by the keys.  Few rows' comparisons see its rows. */
+static inline int
+compare_with_last(FirstRows *rows, const FirstHeap *heap, TupleTableSlot *slot, Datum key, bool isnull)
 {
-	const FirstRow *last = &rows->rows[0];
-	int			order = ApplySortComparator(key, isnull, last->key, last->isnull, rows->keys);
+	int			order = ApplySortComparator(key, isnull, heap->last, heap->last_isnull, rows->keys);
 
 	if (order == 0 && rows->nkeys > 1)
-		order = compare_slots(rows->keys + 1, rows->nkeys - 1, slot, slot_with(rows, 1, last));
-	return order >= 0;
+		order = compare_slots(rows->keys + 1, rows->nkeys - 1, slot, slot_with(rows, 1, &heap->rows[0]));
+	return order;
 }
 
 /* Has no slot refer to a row whose memory is about to hold another one. */
@@ -125,28 +130,39 @@ copy_row(FirstRows *rows, FirstRow *row, TupleTableSlot *slot, Datum key, bool i
 		row->key = slot_getattr(slot_with(rows, 0, row), rows->keys[0].ssup_attno, &row->isnull);
 }
 
-/* Adds a row at the bottom of the heap and lets it rise. */
+/* Gets room for more rows of a heap. */
 static void
-add_row(FirstRows *rows, FirstRow row)
+make_heap_room(FirstRows *rows, FirstHeap *heap)
 {
-	int64		at = rows->count++;
+	int64		room = Min(heap->room > 0 ? heap->room * 2 : FIRST_ROOM, rows->bound);
 
-	if (at == rows->room)
-	{
-		rows->room = Min(rows->room * 2, rows->bound);
-		rows->rows = repalloc_huge(rows->rows, sizeof(FirstRow) * rows->room);
-	}
-	while (at > 0 && compare_rows(&row, &rows->rows[(at - 1) / 2], rows) > 0)
-	{
-		rows->rows[at] = rows->rows[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	rows->rows[at] = row;
+	if (heap->rows == NULL)
+		heap->rows = MemoryContextAlloc(rows->cxt, sizeof(FirstRow) * room);
+	else
+		heap->rows = repalloc_huge(heap->rows, sizeof(FirstRow) * room);
+	rows->bytes += sizeof(FirstRow) * (room - heap->room);
+	heap->room = room;
 }
 
-/* Puts a row in the place of the top of the heap and lets it sink. */
+/* Adds a row at the bottom of a heap and lets it rise. */
 static void
-replace_top(FirstRows *rows, FirstRow row)
+add_row(FirstRows *rows, FirstHeap *heap, FirstRow row)
+{
+	int64		at = heap->count++;
+
+	if (at == heap->room)
+		make_heap_room(rows, heap);
+	while (at > 0 && compare_rows(&row, &heap->rows[(at - 1) / 2], rows) > 0)
+	{
+		heap->rows[at] = heap->rows[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	heap->rows[at] = row;
+}
+
+/* Puts a row in the place of the top of a heap and lets it sink. */
+static void
+replace_top(FirstRows *rows, FirstHeap *heap, FirstRow row)
 {
 	int64		at = 0;
 
@@ -154,47 +170,60 @@ replace_top(FirstRows *rows, FirstRow row)
 	{
 		int64		child = 2 * at + 1;
 
-		if (child >= rows->count)
+		if (child >= heap->count)
 			break;
-		if (child + 1 < rows->count && compare_rows(&rows->rows[child + 1], &rows->rows[child], rows) > 0)
+		if (child + 1 < heap->count && compare_rows(&heap->rows[child + 1], &heap->rows[child], rows) > 0)
 			child++;
-		if (compare_rows(&row, &rows->rows[child], rows) > 0)
+		if (compare_rows(&row, &heap->rows[child], rows) > 0)
 			break;
-		rows->rows[at] = rows->rows[child];
+		heap->rows[at] = heap->rows[child];
 		at = child;
 	}
-	rows->rows[at] = row;
+	heap->rows[at] = row;
 }
 
-bool
-firstrows_put(FirstRows *rows, TupleTableSlot *slot)
+/* Remembers the key of the row on top. */
+static inline void
+note_last(FirstHeap *heap)
+{
+	heap->last = heap->rows[0].key;
+	heap->last_isnull = heap->rows[0].isnull;
+}
+
+FirstFate
+firstrows_put(FirstRows *rows, FirstHeap *heap, TupleTableSlot *slot)
 {
 	FirstRow	row = {0};
 	bool		isnull;
 	Datum		key = slot_getattr(slot, rows->keys[0].ssup_attno, &isnull);
+	int			order;
 
 	rows->passed++;
-	if (likely(rows->count == rows->bound))
+	if (unlikely(heap->count < rows->bound))
 	{
-		if (likely(is_behind(rows, slot, key, isnull)))
-			return true;
-		row = rows->rows[0];
-		forget_row(rows, &row);
 		copy_row(rows, &row, slot, key, isnull);
-		replace_top(rows, row);
-		return true;
+		add_row(rows, heap, row);
+		note_last(heap);
+		return FIRST_KEPT;
 	}
+	order = compare_with_last(rows, heap, slot, key, isnull);
+	if (likely(order >= 0))
+		return order == 0 && rows->ties ? FIRST_TIED : FIRST_BEHIND;
+	row = rows->out;
+	forget_row(rows, &row);
 	copy_row(rows, &row, slot, key, isnull);
-	add_row(rows, row);
-	return rows->count == rows->bound || rows->bytes + rows->room * sizeof(FirstRow) < rows->limit;
+	rows->out = heap->rows[0];
+	replace_top(rows, heap, row);
+	note_last(heap);
+	return rows->ties && compare_keys(&rows->out, &heap->rows[0], rows) == 0 ? FIRST_TIED_OUT : FIRST_KEPT;
 }
 
 void
-firstrows_finish(FirstRows *rows)
+firstrows_finish(FirstRows *rows, FirstHeap *heap)
 {
 	MemoryContext old = MemoryContextSwitchTo(rows->cxt);
 
-	qsort_arg(rows->rows, rows->count, sizeof(FirstRow), compare_for_sort, rows);
+	qsort_arg(heap->rows, heap->count, sizeof(FirstRow), compare_for_sort, rows);
 	MemoryContextSwitchTo(old);
 }
 

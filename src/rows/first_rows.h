@@ -1,0 +1,77 @@
+/*
+ * first_rows.h: keeps the first rows of an order while others pass, in heaps.  A row that does not belong to them is
+ * told by a comparison with the last one that does, before it is copied.
+ */
+#ifndef GPUSORT_FIRST_ROWS_H
+#define GPUSORT_FIRST_ROWS_H
+
+#include "executor/tuptable.h"
+#include "utils/sortsupport.h"
+
+#include "src/keys/sortcolumns.h"
+
+/* A row that is kept. */
+typedef struct FirstRow
+{
+	MinimalTuple tuple;
+	Size		room;			/* bytes that it may take where it lies */
+	Datum		key;			/* the first one; points into the tuple if by reference */
+	bool		isnull;
+	uint64		number;			/* in order of arrival, which breaks ties */
+} FirstRow;
+
+/* The first rows of one set of rows: of all, or of a group.  Begins as zeros. */
+typedef struct FirstHeap
+{
+	FirstRow   *rows;			/* a heap with the last row on top; after firstrows_finish in order */
+	int64		count;
+	int64		room;
+	Datum		last;			/* once it is full, the first key of the row on top */
+	bool		last_isnull;
+} FirstHeap;
+
+/* What becomes of a row. */
+typedef enum FirstFate
+{
+	FIRST_KEPT,					/* it is one of the first so far */
+	FIRST_BEHIND,				/* as many are before it, or equal and came earlier */
+	FIRST_TIED,					/* it is equal to the last one that is kept; only with ties */
+	FIRST_TIED_OUT				/* it is kept, and the row that gave way is equal to the one that is last now */
+} FirstFate;
+
+/* An order, and what heaps by it have in common. */
+typedef struct FirstRows
+{
+	SortSupport keys;
+	int			nkeys;
+	int64		bound;			/* rows that a heap keeps */
+	bool		ties;			/* whether rows equal to the last one are told from those behind it */
+	Size		limit;			/* bytes from which on no more are taken in */
+	Size		bytes;			/* of rows */
+	bool		key_by_value;	/* the first key */
+	MemoryContext cxt;			/* of all this, with what comparison functions keep */
+	FirstRow	out;			/* the row that gave way last, whose memory the next one gets */
+	uint64		passed;			/* rows that have come */
+	TupleTableSlot *slots[2];	/* for comparisons of two rows by later keys */
+} FirstRows;
+
+/* Begins to keep the first bound rows of sets of rows, in the current context. */
+extern FirstRows *firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, bool ties, Size limit);
+
+/* Keeps a copy of a row if it is one of the first of its set. */
+extern FirstFate firstrows_put(FirstRows *rows, FirstHeap *heap, TupleTableSlot *slot);
+
+/* Ends input of a set: puts its rows in order. */
+extern void firstrows_finish(FirstRows *rows, FirstHeap *heap);
+
+/* Frees everything, with all heaps; slots that hold rows must have been cleared. */
+extern void firstrows_close(FirstRows *rows);
+
+/* Returns true if memory has been used up. */
+static inline bool
+firstrows_is_full(const FirstRows *rows)
+{
+	return rows->bytes >= rows->limit;
+}
+
+#endif
