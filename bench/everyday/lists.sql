@@ -92,7 +92,25 @@ ORDER BY l_shipdate, l_orderkey, l_linenumber OFFSET {sf} * 3000000 LIMIT 100;
 SELECT o_orderkey, o_orderdate, o_totalprice FROM orders WHERE (o_orderdate, o_orderkey) > (date '1995-06-01', 1000)
 ORDER BY o_orderdate, o_orderkey LIMIT 50;
 
+-- name: a page with its total
+-- order: o_totalprice, o_orderkey
+SELECT o_orderkey, o_custkey, o_totalprice, count(*) OVER () FROM orders ORDER BY o_totalprice DESC, o_orderkey LIMIT 20;
+
+-- name: a later page with totals of a condition
+-- order: l_extendedprice, l_orderkey, l_linenumber
+SELECT l_orderkey, l_linenumber, l_extendedprice, count(*) OVER (), sum(l_quantity) OVER () FROM lineitem
+WHERE l_shipdate >= date '1995-01-01'
+ORDER BY l_extendedprice DESC, l_orderkey, l_linenumber LIMIT 20 OFFSET 1000;
+
 -- group: windows
+
+-- name: top 3 line items per ship mode
+SELECT *
+FROM (
+	SELECT l_shipmode, l_orderkey, l_linenumber, l_extendedprice,
+		row_number() OVER (PARTITION BY l_shipmode ORDER BY l_extendedprice DESC, l_orderkey, l_linenumber) AS n
+	FROM lineitem) AS ranked
+WHERE n <= 3;
 
 -- name: running total per supplier
 SELECT l_suppkey, l_orderkey, l_linenumber,
@@ -167,6 +185,10 @@ GROUP BY o_custkey, session;
 -- order: l_partkey
 SELECT DISTINCT ON (l_partkey) l_partkey, l_orderkey, l_linenumber, l_shipdate FROM lineitem
 ORDER BY l_partkey, l_shipdate DESC, l_orderkey DESC, l_linenumber DESC;
+
+-- name: dearest order per clerk (DISTINCT ON)
+-- order: o_clerk
+SELECT DISTINCT ON (o_clerk) o_clerk, o_orderkey, o_totalprice FROM orders ORDER BY o_clerk, o_totalprice DESC, o_orderkey;
 
 -- name: latest order per customer (DISTINCT ON)
 -- order: o_custkey
