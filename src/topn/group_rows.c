@@ -1,6 +1,6 @@
 /*
- * group_rows.c: keeps the first rows of each group while others pass: groups, each with a heap, and a hash table of their
- * numbers.  A row that is left out costs two accesses to memory, of its entry and of its group.
+ * group_rows.c: keeps the first rows of each group while others pass: groups, each with a heap, and a hash table of
+ * their numbers.  A row that is left out costs two accesses to memory, of its entry and of its group.
  */
 #include "postgres.h"
 

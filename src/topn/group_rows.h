@@ -17,8 +17,8 @@ extern GroupRows *grouprows_open(const SortColumns *order, int ngroups, const At
 
 /*
  * Takes a row.  Returns NULL if it is kept, or is not among the first of its group.  Else returns a row to pass on, in
- * one of both slots: this one, for which there is no memory or which is equal to a last one that is kept, or one that was
- * kept before.  The current context is for one row.
+ * one of both slots: this one, for which there is no memory or which is equal to a last one that is kept, or one that
+ * was kept before.  The current context is for one row.
  */
 extern TupleTableSlot *grouprows_put(GroupRows *rows, TupleTableSlot *slot, TupleTableSlot *kept);
 

@@ -95,7 +95,7 @@ drop_rows(GpuTopNState *node)
 	node->rows = NULL;
 }
 
-/* Puts a row of the child; returns one that is passed on, or NULL.  Comparisons may leak, into the memory of one row. */
+/* Puts a row of the child; returns one to pass on, or NULL.  Comparisons may leak, into the memory of one row. */
 static TupleTableSlot *
 put_row(GpuTopNState *node, TupleTableSlot *slot)
 {
