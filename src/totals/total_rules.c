@@ -77,6 +77,16 @@ catalog_row(Oid aggregate)
 	return row;
 }
 
+/*
+ * Returns true if an aggregate may be computed of no rows, where the server's WindowAgg computes nothing: final functions
+ * of others than the server's may raise an error then.
+ */
+static bool
+bears_no_rows(const FormData_pg_aggregate *aggregate)
+{
+	return aggregate->aggfnoid < FirstUnpinnedObjectId || !OidIsValid(aggregate->aggfinalfn);
+}
+
 bool
 windows_are_totals(PlannerInfo *root, List *functions)
 {
@@ -90,10 +100,13 @@ windows_are_totals(PlannerInfo *root, List *functions)
 	foreach(lc, functions)
 	{
 		const WindowFunc *function = lfirst_node(WindowFunc, lc);
+		FormData_pg_aggregate aggregate;
 
+		if (!function->winagg || ignores_nulls(function))
+			return false;
+		aggregate = catalog_row(function->winfnoid);
 		/* the server raises an error for an aggregate whose final function spoils the state */
-		if (!function->winagg || ignores_nulls(function) ||
-			catalog_row(function->winfnoid).aggfinalmodify != AGGMODIFY_READ_ONLY)
+		if (aggregate.aggfinalmodify != AGGMODIFY_READ_ONLY || !bears_no_rows(&aggregate))
 			return false;
 	}
 	return window_run_conditions(root) == NIL;
