@@ -1,18 +1,20 @@
 #!/usr/bin/perl
-# columns.pl PSQL DATABASE QUERIES: what resident columns of the facts change in the queries of TPC-DS, and what stands in
-# the way of the rest.  The tables must be loaded by PARTS=tpcds of everyday.sh, in a server with gpusort.columns_memory
-# and gpusort in shared_preload_libraries.
+# columns.pl PSQL DATABASE QUERIES: what resident columns of the facts change in the queries of TPC-DS, and what stands
+# in the way of the rest.  The database has the tables of tpcds_tables.sql, filled by tpcgen-cli, and the keys of
+# tpcds_keys.sql; tpcds.py prints the queries.  The server has gpusort in shared_preload_libraries.
 #
 # A query whose plan is another one with columns runs with and without them in turns, RUNS times (default 2); the lowest
-# processor time of the server's processes counts, the service included, and results are compared.  For the others what
-# gpusort says of each of their tables is counted.  ONLY chooses queries; TIMEOUT, default 60, is when one is given up,
-# in seconds.
+# processor time of the server's processes counts, the service included, and results are compared.  Behind it stand the
+# answers from columns in the plan.  Of the others it is counted what gpusort says of their tables or, if it says
+# nothing, what the plan does with the facts.  RUNS=none measures nothing, ONLY chooses queries, and TIMEOUT, default
+# 60, is when one is given up, in seconds.
 use strict;
 use warnings;
 
 use Digest::MD5 qw(md5_hex);
 use FindBin;
 use lib "$FindBin::Bin/..";
+use JSON::PP;
 use Processor;
 use Session;
 
@@ -43,9 +45,10 @@ sub read_queries
 sub nodes_of_columns
 {
 	my ($plan) = @_;
-	my @lines = grep { /GpuColumns/ } split /\n/, $plan;
+	my %count;
 
-	return join ', ', map { s/^.*Custom Scan \((\w+)\)( on (\w+))?.*/$1 . ($3 ? " of $3" : '')/er } @lines;
+	$count{$_}++ foreach $plan =~ /\(GpuColumns\)(?: on (\w+))?/g;
+	return join ', ', map { "$count{$_} of $_" } sort keys %count;
 }
 
 # Plans with and without columns, and what is said of the tables.
@@ -63,6 +66,31 @@ sub plans
 	my $said = $session->query("EXPLAIN (COSTS OFF) $sql{$name}");
 	$session->query('SET client_min_messages = warning');
 	return (\%plan, $said =~ /gpusort: (?:not answered from columns|rows not found by columns|rows of windows not from columns): (.*)/g);
+}
+
+# What becomes of the facts' rows in a plan first: "joined with …" another table, or "… alone", an aggregate, a sort.
+sub fates
+{
+	my ($node, $above, %found) = @_;
+	my $type = $node->{'Node Type'};
+
+	$above = $type =~ /Join|Nested Loop/ ? 'joined before anything else' : "read by $type alone"
+	  if $type =~ /Join|Nested Loop|Aggregate|Group|WindowAgg|Unique|SetOp|Limit/;
+	$found{$above} = 1 if grep { $_ eq ($node->{'Relation Name'} // '') } @facts;
+	%found = (%found, fates($_, $above)) foreach @{ $node->{Plans} // [] };
+	return %found;
+}
+
+# The fates of the facts of a query, for one of which gpusort says nothing.
+sub fate
+{
+	my ($name) = @_;
+
+	$session->query('SET gpusort.columns = off');
+	my $plan = decode_json($session->query("EXPLAIN (FORMAT JSON) $sql{$name}"))->[0]{Plan};
+	my %found = fates($plan, 'read by nothing else');
+
+	return %found ? 'facts ' . join(', ', sort keys %found) : 'no facts';
 }
 
 # Seconds of processor time of one run, and a hash of the rows.
@@ -85,7 +113,8 @@ my %held = map { split /\|/ } split /\n/, $session->query(
 	'SELECT rel, sum(bytes) / 1000000 FROM gpusort_columns GROUP BY rel');
 print 'TPC-DS with resident columns of the facts: ', join(', ', map { sprintf '%s %.0f MB', $_, $held{$_} } @facts), "\n";
 print $session->query('SELECT version()'), "\n\n";
-my (%why, %nodes, $unchanged, @changed);
+my (%why, %nodes, @changed);
+my $unchanged = 0;
 foreach my $name (grep { /$wanted/ } @names)
 {
 	my ($plan, @said) = plans($name);
@@ -98,13 +127,14 @@ foreach my $name (grep { /$wanted/ } @names)
 		next;
 	}
 	$unchanged++;
-	push @{ $why{$_} }, $name foreach grep { !$seen{$_}++ } map { s/"[^"]*"/"…"/gr } @said ? @said : 'nothing said';
+	push @{ $why{$_} }, $name foreach grep { !$seen{$_}++ } map { s/"[^"]*"/"…"/gr } @said ? @said : fate($name);
 }
 printf "%d queries with another plan, %d with the same\n", scalar @changed, $unchanged;
 foreach my $text (sort { @{ $why{$b} } <=> @{ $why{$a} } || $a cmp $b } keys %why)
 {
 	printf "%3d queries: %s: %s\n", scalar @{ $why{$text} }, $text, join ' ', @{ $why{$text} };
 }
+exit if $runs eq 'none';
 print "\nquery  without     with  ratio\n";
 foreach my $name (@changed)
 {

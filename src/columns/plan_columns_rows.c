@@ -53,6 +53,36 @@ typedef struct Offer
 
 /* ---------------------------------------------------------------- conditions */
 
+/* Returns true if an expression has a value of the query around, which is the context's parent.  For walkers. */
+static bool
+has_outer_value(Node *node, void *context)
+{
+	const PlannerInfo *root = context;
+	ListCell   *lc;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Param) || ((const Param *) node)->paramkind != PARAM_EXEC)
+		return expression_tree_walker(node, has_outer_value, context);
+	foreach(lc, root->parent_root->plan_params)
+	{
+		if (((const PlannerParamItem *) lfirst(lc))->paramId == ((const Param *) node)->paramid)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns true for an EXISTS that is asked anew for each row around, of which one row is wanted.  The planner may hash
+ * it instead, but expects far fewer rows around than there are, and few questions would seem to cost less.
+ */
+static bool
+may_be_hashed(const Offer *offer)
+{
+	return offer->root->parent_root != NULL && offer->root->tuple_fraction == 1.0 &&
+		has_outer_value((Node *) get_actual_clauses(offer->rel->baserestrictinfo), offer->root);
+}
+
 /* Returns why a table's rows are not found by columns, or NULL. */
 static const char *
 table_refused(const Offer *offer)
@@ -70,7 +100,7 @@ table_refused(const Offer *offer)
 	foreach(lc, offer->rel->baserestrictinfo)
 		if (lfirst_node(RestrictInfo, lc)->pseudoconstant)
 			return "a condition is about no row";
-	return NULL;
+	return may_be_hashed(offer) ? "an EXISTS may be hashed instead" : NULL;
 }
 
 /* Returns true if columns answer these parts of a query. */
