@@ -65,10 +65,10 @@ sub plans
 	$session->query('SET client_min_messages = debug1');
 	my $said = $session->query("EXPLAIN (COSTS OFF) $sql{$name}");
 	$session->query('SET client_min_messages = warning');
-	return (\%plan, $said =~ /gpusort: (?:not answered from columns|rows not found by columns|rows of windows not from columns): (.*)/g);
+	return (\%plan, $said =~ /gpusort: (?:not answered|rows not found|rows of windows not)[^:]*columns: (.*)/g);
 }
 
-# What becomes of the facts' rows in a plan first: "joined with …" another table, or "… alone", an aggregate, a sort.
+# What becomes of the facts' rows in a plan first: they are joined, or what reads them alone.
 sub fates
 {
 	my ($node, $above, %found) = @_;
@@ -127,7 +127,8 @@ foreach my $name (grep { /$wanted/ } @names)
 		next;
 	}
 	$unchanged++;
-	push @{ $why{$_} }, $name foreach grep { !$seen{$_}++ } map { s/"[^"]*"/"…"/gr } @said ? @said : fate($name);
+	push @{ $why{$_} }, $name
+	  foreach grep { !$seen{$_}++ } map { s/"[^"]*"/"…"/gr } @said ? @said : fate($name);
 }
 printf "%d queries with another plan, %d with the same\n", scalar @changed, $unchanged;
 foreach my $text (sort { @{ $why{$b} } <=> @{ $why{$a} } || $a cmp $b } keys %why)

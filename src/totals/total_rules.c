@@ -78,8 +78,8 @@ catalog_row(Oid aggregate)
 }
 
 /*
- * Returns true if an aggregate may be computed of no rows, where the server's WindowAgg computes nothing: final functions
- * of others than the server's may raise an error then.
+ * Returns true if an aggregate may be computed of no rows, where the server's WindowAgg computes nothing: final
+ * functions of others than the server's may raise an error then.
  */
 static bool
 bears_no_rows(const FormData_pg_aggregate *aggregate)
