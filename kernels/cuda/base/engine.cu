@@ -1,7 +1,7 @@
 /*
  * engine.cu: the CUDA engine: device, stream, memory, copies.
  */
-#include "engine.cuh"
+#include "memory.cuh"
 
 #include <cstdarg>
 #include <cstdio>
@@ -79,6 +79,7 @@ cuda_close(gs_engine *engine)
 	}
 	cudaFree(e->watch);
 	gs_sort_close(e);
+	gs_staged_close(e);
 	host.release(host.arg, e, sizeof(*e));
 }
 
@@ -155,9 +156,12 @@ cuda_fill(gs_engine *engine, void *to, int byte, size_t bytes)
 static gs_status
 cuda_sync(gs_engine *engine)
 {
-	const gs_status status = gs_cuda_status(cudaStreamSynchronize(cuda(engine)->stream));
+	gs_cuda_engine *e = cuda(engine);
+	const gs_status status = gs_cuda_status(cudaStreamSynchronize(e->stream));
 
-	return status == GS_OK && cuda(engine)->unclean ? GS_DEVICE : status;
+	if (status == GS_OK)
+		e->staged = false;
+	return status == GS_OK && e->unclean ? GS_DEVICE : status;
 }
 
 static const gs_engine_ops cuda_ops = [] {

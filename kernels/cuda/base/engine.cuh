@@ -37,6 +37,8 @@ struct gs_cuda_engine
 	int nkernels;
 	gs_cuda_kernel kernels[GS_KERNELS];
 	void *sort; /* state of the sort family: radix/sort_state.cuh */
+	u8 *staging; /* pinned host memory: memory.cuh */
+	bool staged; /* the stream may still read arguments there */
 };
 
 extern const gs_scan_ops gs_cuda_scan_ops;
