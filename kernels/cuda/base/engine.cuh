@@ -39,6 +39,7 @@ struct gs_cuda_engine
 	void *sort; /* state of the sort family: radix/sort_state.cuh */
 	u8 *staging; /* pinned host memory: memory.cuh */
 	bool staged; /* the stream may still read arguments there */
+	const void *answer_of; /* whose answer is there */
 };
 
 extern const gs_scan_ops gs_cuda_scan_ops;

@@ -5,13 +5,13 @@
 
 #include <cstring>
 
-#define LEAST_BLOCK ((size_t) 256 << 10) /* so that what is taken later shares one */
+#define SPARE ((size_t) 1 << 20) /* of a block beside what is expected, for arguments and few results */
 
-/* Allocates a block for an array and what is expected behind it, or at least for the array. */
+/* Allocates a block for an array and what is expected beside it, or at least for the array. */
 static gs_status
 add_block(gs_cuda_engine *e, gs_cuda_memory *m, size_t bytes)
 {
-	size_t all = m->expected > LEAST_BLOCK ? m->expected : LEAST_BLOCK;
+	size_t all = m->expected + SPARE;
 	gs_status status;
 	void *data;
 
@@ -80,8 +80,9 @@ gs_staged_arguments(gs_cuda_engine *e, size_t bytes)
 }
 
 void *
-gs_staged_answer(gs_cuda_engine *e)
+gs_staged_answer(gs_cuda_engine *e, const void *owner)
 {
+	e->answer_of = owner;
 	return staging(e) != NULL ? e->staging + GS_STAGED_BYTES : NULL;
 }
 

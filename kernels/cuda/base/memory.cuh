@@ -34,8 +34,11 @@ void gs_memory_free(gs_cuda_engine *e, gs_cuda_memory *m);
  * NULL: there is none for so many bytes.
  */
 void *gs_staged_arguments(gs_cuda_engine *e, size_t bytes);
-/* Returns pinned memory of GS_ANSWER_BYTES for downloads, valid until somebody else asks; NULL: there is none. */
-void *gs_staged_answer(gs_cuda_engine *e);
+/*
+ * Returns pinned memory of GS_ANSWER_BYTES for downloads; NULL: there is none.  What an owner has there is gone once
+ * answer_of is another one.
+ */
+void *gs_staged_answer(gs_cuda_engine *e, const void *owner);
 /* Frees both, cleared. */
 void gs_staged_close(gs_cuda_engine *e);
 

@@ -51,6 +51,7 @@ plan_sets(cuda_groups *g)
 		}
 		g->sets[s].aggregates |= (u64) 1 << i;
 		g->sets[s].runs |= a->operation <= GS_MODE;
+		g->sets[s].modes |= a->operation == GS_MODE;
 	}
 	return GS_OK;
 }
@@ -159,11 +160,11 @@ add_needs(const gs_engine *engine, const gs_sort_plan &plan, u64 rows, u32 *firs
 	*second = plan.second_bytes > *second ? plan.second_bytes : *second;
 }
 
-/* Allocates the arrays of sorts, for n rows or slots. */
+/* Takes the arrays of sorts, for n rows or slots. */
 static gs_status
 take_arrays(cuda_groups *g, bool sorted, u64 slots)
 {
-	const u64 rows = g->device.rows, most = rows > slots ? rows : slots;
+	const u64 rows = g->device.rows, most = sorted || g->nsets > 0 ? (rows > slots ? rows : slots) : slots;
 	gs_sort_arrays *a = &g->arrays;
 	size_t temp = gs_select_temp_bytes(&g->e->head, GS_U32, most);
 	u32 first = 0, second = 0;
@@ -175,7 +176,8 @@ take_arrays(cuda_groups *g, bool sorted, u64 slots)
 	for (u32 s = 0; s < g->nsets; s++)
 	{
 		add_needs(&g->e->head, g->sets[s].plan, rows, &first, &second, &temp);
-		runs |= g->sets[s].runs;
+		/* of one key, the runs of equal values are only counted, unless the longest is asked for */
+		runs |= g->sets[s].runs && (g->sets[s].modes || g->head.keys.bits > 0);
 	}
 	for (u32 i = 0; i < 2 && first > 0; i++)
 	{
@@ -184,7 +186,7 @@ take_arrays(cuda_groups *g, bool sorted, u64 slots)
 			GS_TRY(take(g, rows * second, (u8 **) &a->second[i]));
 	}
 	GS_TRY(take(g, (most + 63) / 64, &a->bits));
-	GS_TRY(take(g, rows, &a->starts));
+	GS_TRY(take(g, sorted || (g->nsets > 0 && g->head.keys.bits > 0) ? most : slots, &a->starts));
 	if (runs)
 		GS_TRY(take(g, rows, &a->runs));
 	a->temp_bytes = temp;
@@ -197,11 +199,21 @@ results_kernel(const results_args a)
 {
 	const gs_lists &l = *a.lists;
 	const u32 members = l.nkeys + l.naggregates;
+	const u64 groups = a.which != NULL ? a.groups : a.state->groups;
 	bool good = true;
 
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.groups; i += (u64) gridDim.x * blockDim.x)
 	{
 		u64 slot;
+
+		if (i >= groups)
+		{
+			/* these are copied with the others if the host does not know their number */
+			for (u32 m = 0; m < members; m++)
+				a.out[i * members + m] = gs_reduced_none();
+			continue;
+		}
+
 		const u64 key = group_at(a, a.which != NULL ? a.which[i] : i, &slot);
 
 		if (a.keys != NULL)
@@ -213,6 +225,36 @@ results_kernel(const results_args a)
 		atomicOr(&a.state->failed, GS_FAILED_OVERFLOW);
 }
 
+/* Learns how many groups there are, or at most are where results of all of those are few, without waiting. */
+static gs_status
+settle_groups(cuda_groups *g, u64 most, results_args *r)
+{
+	gs_group_state found;
+
+	r->groups = most;
+	if (most * g->list.members * sizeof(gs_reduced) <= FEW_BYTES)
+		return GS_OK;
+	GS_TRY(gs_group_found(g->e, g->state, &found));
+	r->groups = found.groups;
+	return GS_OK;
+}
+
+/* Finds groups in sorted pairs. */
+static gs_status
+find_groups(cuda_groups *g, results_args *r)
+{
+	const u64 n = r->sorted.n, keys = g->head.keys.bits < 32 ? (u64) 1 << g->head.keys.bits : n;
+
+	r->starts = g->arrays.starts;
+	if (n == 0)
+		return GS_OK;
+	if (g->head.keys.bits == 0)
+		GS_TRY(gs_fill(&g->e->head, g->arrays.starts, 0, sizeof(u32)));
+	else
+		GS_TRY(gs_sorted_starts(g->e, r->sorted, false, g->arrays, g->arrays.starts, &g->state->groups));
+	return settle_groups(g, n < keys ? n : keys, r);
+}
+
 /* Finds groups in the carrier's sorted pairs, and adds up their values. */
 static gs_status
 fold_carried(cuda_groups *g, results_args *r)
@@ -221,8 +263,7 @@ fold_carried(cuda_groups *g, results_args *r)
 	u8 *memory;
 
 	GS_TRY(gs_sort_pairs(g->e, &g->device, g->carrier, g->arrays, g->state, &r->sorted));
-	GS_TRY(gs_sorted_starts(g->e, r->sorted, false, g->arrays, g->arrays.starts, g->state, &r->groups));
-	r->starts = g->arrays.starts;
+	GS_TRY(find_groups(g, r));
 	if (r->groups == 0 || !g->folds)
 		return GS_OK;
 	GS_TRY(take(g, gs_table_bytes(&g->lists, r->groups), &memory));
@@ -238,11 +279,12 @@ fold_rows(cuda_groups *g, gs_cuda_groups_way way, u64 slots, results_args *r)
 {
 	u8 *memory;
 
-	if (g->lists.nkeys == 0 && !g->folds)
+	if (g->lists.nkeys == 0)
 	{
 		r->dense = true;
 		r->groups = 1;
-		return GS_OK;
+		r->table = g->device.one;
+		return g->folds ? gs_fold_tiles(g->e, &g->device, r->table, true, g->state) : GS_OK;
 	}
 	if (g->carries && way == GS_CUDA_GROUPS_SORTED)
 		return fold_carried(g, r);
@@ -250,10 +292,10 @@ fold_rows(cuda_groups *g, gs_cuda_groups_way way, u64 slots, results_args *r)
 	if (!r->dense)
 	{
 		GS_TRY(gs_sort_pairs(g->e, &g->device, gs_sort_rows_plan(g->head.keys.bits), g->arrays, g->state, &r->sorted));
-		GS_TRY(gs_sorted_starts(g->e, r->sorted, false, g->arrays, g->arrays.starts, g->state, &slots));
-		r->groups = slots;
-		if (slots == 0)
+		GS_TRY(find_groups(g, r));
+		if (r->groups == 0)
 			return GS_OK;
+		slots = r->groups;
 	}
 	GS_TRY(take(g, gs_table_bytes(&g->lists, slots), &memory));
 	r->table = gs_table_at(&g->lists, slots, memory);
@@ -261,13 +303,10 @@ fold_rows(cuda_groups *g, gs_cuda_groups_way way, u64 slots, results_args *r)
 	r->starts = g->arrays.starts;
 	if (!r->dense)
 		return gs_fold_sorted(g->e, &g->device, r->table, (const u32 *) r->sorted.second, g->arrays.starts, r->sorted.n,
-							  slots, g->state);
+							  g->state);
 	GS_TRY(gs_fold_tiles(g->e, &g->device, r->table, way == GS_CUDA_GROUPS_SHARED, g->state));
-	if (g->lists.nkeys > 0)
-		return gs_used_slots(g->e, r->table, g->arrays, g->arrays.starts, g->state, &r->groups);
-	r->starts = NULL;
-	r->groups = 1;
-	return GS_OK;
+	GS_TRY(gs_used_slots(g->e, r->table, g->arrays, g->arrays.starts, &g->state->groups));
+	return settle_groups(g, slots < g->device.rows ? slots : g->device.rows, r);
 }
 
 gs_status
@@ -302,15 +341,33 @@ write_results(cuda_groups *g, const results_args &r)
 }
 
 gs_status
-gs_groups_failure(cuda_groups *g)
+gs_groups_finish(cuda_groups *g, const void *results, u64 bytes)
 {
-	gs_group_state found;
+	const u64 most = GS_ANSWER_BYTES - sizeof(gs_group_state);
+	u8 *answer = (u8 *) gs_staged_answer(g->e, g);
 
-	GS_TRY(gs_download(&g->e->head, &found, g->state, sizeof(found)));
+	g->ahead = answer == NULL ? 0 : bytes < most ? bytes : most;
+	if (g->ahead > 0)
+		GS_TRY(gs_download(&g->e->head, answer + sizeof(g->found), results, g->ahead));
+	GS_TRY(gs_download(&g->e->head, answer != NULL ? (void *) answer : &g->found, g->state, sizeof(g->found)));
 	GS_TRY(gs_group_poll(g->e));
-	if (found.failed & GS_FAILED_OVERFLOW)
+	if (answer != NULL)
+		memcpy(&g->found, answer, sizeof(g->found));
+	if (g->found.failed & GS_FAILED_OVERFLOW)
 		return GS_OVERFLOW;
-	return found.failed != 0 ? GS_INVALID : GS_OK;
+	return g->found.failed != 0 ? GS_INVALID : GS_OK;
+}
+
+gs_status
+gs_groups_fetch(cuda_groups *g, const void *results, u64 from, u64 bytes, void *to)
+{
+	if (g->e->answer_of == g && from + bytes <= g->ahead)
+	{
+		memcpy(to, g->e->staging + GS_STAGED_BYTES + sizeof(g->found) + from, bytes);
+		return GS_OK;
+	}
+	GS_TRY(gs_download(&g->e->head, to, (const u8 *) results + from, bytes));
+	return gs_group_poll(g->e);
 }
 
 /* Returns true if the device selects groups by members that the folds give, and no result can leave its range. */
@@ -332,11 +389,24 @@ gs_groups_upload(cuda_groups *g, const gs_held_rows *rows)
 	if (g->came)
 		return GS_INVALID;
 	cudaSetDevice(g->e->device);
-	GS_TRY(take(g, gs_lists_bytes(g->head.steps, rows), &memory));
-	GS_TRY(take(g, 1, &g->state));
-	GS_TRY(gs_fill(&g->e->head, g->state, 0, sizeof(*g->state)));
+	GS_TRY(take(g, gs_lists_bytes(&g->lists, g->head.steps, rows), &memory));
 	GS_TRY(gs_lists_upload(g->e, &g->lists, g->head.steps, rows, memory, &g->device));
+	g->state = g->device.state;
 	return g->device.rows > g->head.rows ? GS_INVALID : GS_OK;
+}
+
+/* Uploads the list and the rows, and takes all arrays, from one block. */
+static gs_status
+begin_rows(cuda_groups *g, const gs_held_rows *rows, bool sorted, u64 slots)
+{
+	if (g->head.rows > GS_MAX_ROWS)
+		return GS_TOO_BIG;
+	g->device.rows = g->head.rows; /* or less */
+	g->memory.measuring = true;
+	GS_TRY(take_arrays(g, sorted, slots));
+	g->memory.measuring = false;
+	GS_TRY(gs_groups_upload(g, rows));
+	return g->device.rows == 0 ? GS_OK : take_arrays(g, sorted, slots);
 }
 
 /* Implements gs_groups_rows, which comes once. */
@@ -347,15 +417,15 @@ groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 	const gs_cuda_groups_way way = way_of(g);
 	const u64 slots = way == GS_CUDA_GROUPS_SORTED ? 0 : (u64) 1 << g->head.keys.bits;
 	results_args r = {};
+	gs_status status;
 
 	(void) worker, (void) engine;
-	GS_TRY(gs_groups_upload(g, rows));
+	GS_TRY(begin_rows(g, rows, way == GS_CUDA_GROUPS_SORTED, slots));
 	if (g->device.rows == 0)
 		return GS_OK;
-	if (g->device.rows > GS_MAX_ROWS || (way == GS_CUDA_GROUPS_SORTED && !g->carries && g->device.numbers > UINT32_MAX))
+	if (way == GS_CUDA_GROUPS_SORTED && !g->carries && g->device.numbers > UINT32_MAX)
 		return GS_TOO_BIG;
 	g->came = true;
-	GS_TRY(take_arrays(g, way == GS_CUDA_GROUPS_SORTED, slots));
 	GS_TRY(fold_rows(g, way, slots, &r));
 	g->ngroups = r.groups;
 	if (r.groups > 0)
@@ -365,13 +435,15 @@ groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 		g->late = selects_first(g);
 		g->results = r;
 		if (g->late)
-			return gs_groups_failure(g);
+			return gs_groups_finish(g, NULL, 0);
 		GS_TRY(take(g, r.groups, &r.keys));
 		GS_TRY(take(g, r.groups * g->list.members, &r.out));
 		g->out = r.out;
 		GS_TRY(write_results(g, r));
 	}
-	return gs_groups_failure(g);
+	status = gs_groups_finish(g, g->out, r.groups * g->list.members * sizeof(gs_reduced));
+	g->ngroups = r.groups > 0 ? g->found.groups : 0;
+	return status;
 }
 
 uint32_t
@@ -424,10 +496,8 @@ groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, vo
 	if (n == 0)
 		return GS_OK;
 	if (!g->listed)
-	{
-		GS_TRY(gs_download(engine, out, g->out + first * g->list.members, n * g->list.members * sizeof(gs_reduced)));
-		return gs_sync(engine);
-	}
+		return gs_groups_fetch(g, g->out, first * g->list.members * sizeof(gs_reduced),
+							   n * g->list.members * sizeof(gs_reduced), out);
 	memcpy(out, g->list.groups + first * g->list.members, n * g->list.members * sizeof(gs_reduced));
 	return GS_OK;
 }
@@ -438,8 +508,9 @@ gs_groups_drop(gs_groups *groups, gs_engine *engine)
 	cuda_groups *g = (cuda_groups *) groups;
 
 	cudaSetDevice(g->e->device);
-	while (g->nblocks-- > 0)
-		gs_cuda_free_clean(g->e, g->blocks[g->nblocks].data, g->blocks[g->nblocks].bytes);
+	gs_memory_free(g->e, &g->memory);
+	if (g->e->answer_of == g)
+		g->e->answer_of = NULL;
 	gs_group_list_release(&g->list);
 	engine->host.release(engine->host.arg, g, sizeof(*g));
 }

@@ -11,6 +11,7 @@
 
 #include "../../groups.h"
 #include "../base/compact.cuh"
+#include "../base/memory.cuh"
 #include "scan_ops.cuh"
 
 #define GS_GROUP_THREADS 256
@@ -95,12 +96,14 @@ struct gs_lists
 	const gs_span *tiles;
 };
 
-/* What kernels report. */
+/* What kernels report.  Later kernels read the numbers, so that the host does not have to wait for them. */
 struct gs_group_state
 {
 	u32 failed; /* of the two below */
 	u32 zero;
-	u64 count;
+	u64 count;	/* of what was found last */
+	u64 groups; /* begins as 1 if keys have no bits */
+	u64 runs;	/* of equal values */
 };
 #define GS_FAILED_OVERFLOW 1u
 #define GS_FAILED_RANGE	   2u
@@ -121,6 +124,8 @@ struct gs_device_lists
 {
 	const gs_lists *lists;
 	gs_lists *host;			/* a copy */
+	gs_group_state *state;
+	gs_table one; /* a table of one slot, of nothing; behind the state */
 	const gs_steps *steps; /* the list in host memory */
 	u64 ntiles, rows;
 	u64 numbers; /* row numbers are less */
@@ -171,16 +176,19 @@ gs_sort_plan gs_sort_values_plan(const gs_reading &value, const gs_packed_key &c
 								 u32 key_bits);
 gs_status gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *lists, gs_sort_plan plan,
 						const gs_sort_arrays &arrays, gs_group_state *state, gs_sorted *sorted);
-/* Finds where keys begin, or (values) where values do.  Waits for their number. */
+/*
+ * Finds where keys begin, which have some bits, or (values) where values do.  The device gets their number.  starts
+ * NULL: that alone.
+ */
 gs_status gs_sorted_starts(gs_cuda_engine *e, const gs_sorted &sorted, bool values, const gs_sort_arrays &arrays,
-						   u32 *starts, gs_group_state *state, u64 *count);
+						   u32 *starts, u64 *count);
 /* Finds slots in which there are rows, likewise. */
 gs_status gs_used_slots(gs_cuda_engine *e, const gs_table &table, const gs_sort_arrays &arrays, u32 *slots,
-						gs_group_state *state, u64 *count);
+						u64 *count);
 
 /*
  * groups_values.cu: writes the results of aggregates (bits of a set) that need all values, of which sorted has all.
- * started: arrays.starts are those of the groups, which have values each.
+ * started: arrays.starts are those of the groups, which have values each.  groups: at most; the state has their number.
  */
 gs_status gs_values_results(gs_cuda_engine *e, const gs_device_lists *lists, const gs_sorted &sorted,
 							const gs_packed_key &coding, u64 set, const gs_sort_arrays &arrays, u64 *best,
@@ -197,7 +205,8 @@ gs_plain_value(const gs_reading &r)
 {
 	return r.type != GS_BYTES && r.type != GS_U128;
 }
-size_t gs_lists_bytes(const gs_steps *steps, const gs_held_rows *rows);
+size_t gs_lists_bytes(const gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows);
+/* Uploads a planned list, its rows, a state and a table of one slot. */
 gs_status gs_lists_upload(gs_cuda_engine *e, gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows,
 						  void *memory, gs_device_lists *out);
 
@@ -209,8 +218,10 @@ gs_status gs_fold_clear(gs_cuda_engine *e, const gs_device_lists *lists, const g
 gs_status gs_fold_tiles(gs_cuda_engine *e, const gs_device_lists *lists, const gs_table &table, bool shared,
 						gs_group_state *state);
 gs_status gs_fold_sorted(gs_cuda_engine *e, const gs_device_lists *lists, const gs_table &table, const u32 *rows,
-						 const u32 *starts, u64 n, u64 groups, gs_group_state *state);
-/* Adds up sorted values, as coded.  room: gs_fold_long_groups(n) numbers. */
+						 const u32 *starts, u64 n, gs_group_state *state);
+/*
+ * Adds up sorted values, as coded.  room: gs_fold_long_groups(n) numbers.  groups: at most; the state has their number.
+ */
 gs_status gs_fold_carried(gs_cuda_engine *e, const gs_device_lists *lists, const gs_table &table,
 						  const gs_sorted &sorted, const gs_packed_key &coding, const u32 *starts, u64 groups,
 						  u32 *room, gs_group_state *state);
@@ -224,6 +235,19 @@ gs_group_poll(gs_cuda_engine *e)
 
 	GS_TRY(gs_sync(&e->head));
 	return host->poll != NULL && host->poll(host->arg) ? GS_CANCELLED : GS_OK;
+}
+
+/* Waits for what kernels report. */
+static inline gs_status
+gs_group_found(gs_cuda_engine *e, const gs_group_state *state, gs_group_state *found)
+{
+	void *pinned = gs_staged_answer(e, NULL);
+
+	GS_TRY(gs_download(&e->head, pinned != NULL ? pinned : found, state, sizeof(*found)));
+	GS_TRY(gs_group_poll(e));
+	if (pinned != NULL)
+		*found = *(const gs_group_state *) pinned;
+	return GS_OK;
 }
 
 /* The rows of a thread's round, anywhere. */

@@ -74,13 +74,14 @@ static __global__ void __launch_bounds__(GS_GROUP_THREADS)
 carried_kernel(const fold_args a)
 {
 	const gs_lists &l = *a.lists;
+	const u64 groups = a.state->groups;
 	u32 failed = 0;
 
-	for (u64 first = blockIdx.x * (u64) GS_GROUP_THREADS; first < a.groups; first += gridDim.x * (u64) GS_GROUP_THREADS)
+	for (u64 first = blockIdx.x * (u64) GS_GROUP_THREADS; first < groups; first += gridDim.x * (u64) GS_GROUP_THREADS)
 	{
 		const u64 group = first + threadIdx.x;
-		const u32 begin = group < a.groups ? a.starts[group] : 0;
-		const u32 end = group + 1 < a.groups ? a.starts[group + 1] : group < a.groups ? (u32) a.n : 0;
+		const u32 begin = group < groups ? a.starts[group] : 0;
+		const u32 end = group + 1 < groups ? a.starts[group + 1] : group < groups ? (u32) a.n : 0;
 		const u32 length = end - begin;
 		const u32 by_warp = __ballot_sync(GS_ALL_LANES, length > SHORT_GROUP && length <= LONG_GROUP);
 
@@ -112,13 +113,13 @@ static __global__ void __launch_bounds__(GS_GROUP_THREADS)
 long_kernel(const fold_args a)
 {
 	const gs_lists &l = *a.lists;
-	const u64 n = a.state->count;
+	const u64 n = a.state->count, groups = a.state->groups;
 	u32 failed = 0;
 
 	for (u64 j = 0; j < n; j++)
 	{
 		const u32 group = a.long_groups[j];
-		const u64 end = group + 1 < a.groups ? a.starts[group + 1] : a.n;
+		const u64 end = group + 1 < groups ? a.starts[group + 1] : a.n;
 		u64 from = a.starts[group] + (blockIdx.x + j) % gridDim.x * LONG_GROUP;
 
 		for (; from < end; from += gridDim.x * (u64) LONG_GROUP)
@@ -152,7 +153,6 @@ gs_fold_carried(gs_cuda_engine *e, const gs_device_lists *d, const gs_table &tab
 	a.state = state;
 	a.starts = starts;
 	a.n = sorted.n;
-	a.groups = groups;
 	a.sorted = sorted;
 	a.coding = coding;
 	a.long_groups = room;

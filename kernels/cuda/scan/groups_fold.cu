@@ -121,8 +121,9 @@ __device__ __forceinline__ void
 fold_sorted(const fold_args &a, const gs_lists &l, u64 round, u32 &failed)
 {
 	const u64 first = round * SORTED_ROUND + (u64) threadIdx.x * gs_places::ROWS;
-	u64 group = first < a.n ? numbers_below(a.starts, a.groups, first + 1) - 1 : 0;
-	u64 next = group + 1 < a.groups ? a.starts[group + 1] : a.n;
+	const u64 groups = a.state->groups;
+	u64 group = first < a.n ? numbers_below(a.starts, groups, first + 1) - 1 : 0;
+	u64 next = group + 1 < groups ? a.starts[group + 1] : a.n;
 	gs_places p;
 	u32 slot[gs_places::ROWS], mask = 0;
 
@@ -136,7 +137,7 @@ fold_sorted(const fold_args &a, const gs_lists &l, u64 round, u32 &failed)
 		if (first + j >= next)
 		{
 			group++;
-			next = group + 1 < a.groups ? a.starts[group + 1] : a.n;
+			next = group + 1 < groups ? a.starts[group + 1] : a.n;
 			slot[j] = (u32) group;
 		}
 		place_number(l, a.rows[first + j], p, j);
@@ -344,7 +345,7 @@ gs_fold_tiles(gs_cuda_engine *e, const gs_device_lists *d, const gs_table &table
 /* Adds sorted rows to a table whose slots are groups. */
 gs_status
 gs_fold_sorted(gs_cuda_engine *e, const gs_device_lists *d, const gs_table &table, const u32 *rows, const u32 *starts,
-			   u64 n, u64 groups, gs_group_state *state)
+			   u64 n, gs_group_state *state)
 {
 	fold_args a = {};
 
@@ -354,6 +355,5 @@ gs_fold_sorted(gs_cuda_engine *e, const gs_device_lists *d, const gs_table &tabl
 	a.rows = rows;
 	a.starts = starts;
 	a.n = n;
-	a.groups = groups;
 	return launch(e, sorted_kernel, a, (n + SORTED_ROUND - 1) / SORTED_ROUND, GS_GROUP_THREADS, 0);
 }

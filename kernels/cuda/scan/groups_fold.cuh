@@ -68,8 +68,8 @@ struct fold_args
 	u32 shared;			/* the tables of a block have 1 << copies copies */
 	u32 copies;
 	const u32 *rows;	/* sorted row numbers */
-	const u32 *starts; /* of groups */
-	u64 n, groups;
+	const u32 *starts; /* of groups, of which the state has the number */
+	u64 n;
 	gs_sorted sorted; /* or sorted values */
 	gs_packed_key coding;
 	u32 *long_groups;

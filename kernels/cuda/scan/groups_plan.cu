@@ -276,13 +276,13 @@ gs_value_coding(const gs_steps *steps, const gs_aggregate *a, const gs_range *ra
 /* Where the parts of an upload lie. */
 struct layout
 {
-	size_t terms, steps, columns, bases, places, tiles, bytes;
+	size_t terms, steps, columns, bases, places, tiles, state, one, bytes;
 	u64 ntiles, nterms;
 };
 
 /* Returns where the parts of a list and its rows lie. */
 static layout
-layout_of(const gs_steps *steps, const gs_held_rows *rows)
+layout_of(const gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows)
 {
 	const gs_group_step *group = gs_steps_group(steps);
 	const gs_filter_step *filter = gs_steps_filter(steps);
@@ -299,15 +299,17 @@ layout_of(const gs_steps *steps, const gs_held_rows *rows)
 	l.bases = l.columns + (size_t) rows->nsegments * rows->ncolumns * sizeof(gs_held);
 	l.places = l.bases + ((size_t) rows->nsegments + 1) * sizeof(u64);
 	l.tiles = l.places + l.ntiles * sizeof(u64);
-	l.bytes = (l.tiles + l.ntiles * sizeof(gs_span) + 255) & ~(size_t) 255;
+	l.state = (l.tiles + l.ntiles * sizeof(gs_span) + 7) & ~(size_t) 7;
+	l.one = l.state + sizeof(gs_group_state);
+	l.bytes = (l.one + gs_table_bytes(lists, 1) + 255) & ~(size_t) 255;
 	return l;
 }
 
 /* Returns the device memory for a list and the lists of rows. */
 size_t
-gs_lists_bytes(const gs_steps *steps, const gs_held_rows *rows)
+gs_lists_bytes(const gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows)
 {
-	return layout_of(steps, rows).bytes;
+	return layout_of(lists, steps, rows).bytes;
 }
 
 /* Writes the terms: those of the filter, then those of each aggregate. */
@@ -399,18 +401,23 @@ columns_with_nulls(const gs_held_rows *rows)
 	return set;
 }
 
-/* Uploads a planned list.  Pageable memory is copied before the upload returns, so the host's copy is freed at once. */
-gs_status
-gs_lists_upload(gs_cuda_engine *e, gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows, void *memory,
-				gs_device_lists *out)
+/* Writes the state and the table of one slot as they begin. */
+static void
+write_state(const gs_lists *lists, gs_group_state *state)
 {
-	const layout at = layout_of(steps, rows);
-	gs_host *host = &e->head.host;
-	u8 *to = (u8 *) host->alloc(host->arg, at.bytes), *base = (u8 *) memory;
-	gs_status status;
+	const gs_table one = gs_table_at(lists, 1, state + 1);
 
-	if (to == NULL)
-		return GS_NOMEM;
+	*state = {0, 0, 0, lists->keys.bits == 0, 0};
+	for (u32 w = 0; w < lists->words; w++)
+		one.words[w] = lists->real_word[w] ? (u64) 1 << 63 : 0;
+	memset(one.halves, 0, lists->halves * sizeof(u32));
+}
+
+/* Writes a list and its rows where it is to be uploaded from, and notes what the host knows of it. */
+static void
+write_lists(gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows, const layout &at, u8 *to, u8 *base,
+			gs_device_lists *out)
+{
 	lists->nsegments = rows->nsegments;
 	lists->terms = (const gs_quick_term *) (base + at.terms);
 	lists->steps = (const gs_steps *) (base + at.steps);
@@ -423,12 +430,32 @@ gs_lists_upload(gs_cuda_engine *e, gs_lists *lists, const gs_steps *steps, const
 	memcpy(to + at.steps, steps, steps->bytes);
 	if (at.bases > at.columns)
 		memcpy(to + at.columns, rows->columns, at.bases - at.columns);
-	*out = {(const gs_lists *) memory, lists, steps, at.ntiles, 0, 0, columns_with_nulls(rows), false, false};
+	write_state(lists, (gs_group_state *) (to + at.state));
+	*out = {(const gs_lists *) base, lists, (gs_group_state *) (base + at.state),
+			gs_table_at(lists, 1, base + at.one), steps, at.ntiles, 0, 0, columns_with_nulls(rows), false, false};
 	out->plain_terms = plain_terms((const gs_quick_term *) (to + at.terms), (u32) at.nterms);
 	out->plain = out->plain_terms && plain_folds(lists);
 	out->rows = write_rows(rows, (gs_span *) (to + at.tiles), (u64 *) (to + at.places), (u64 *) (to + at.bases));
 	out->numbers = ((const u64 *) (to + at.bases))[rows->nsegments];
+}
+
+/* Pageable memory, of long lists, is copied before the upload returns, so that it is freed at once. */
+gs_status
+gs_lists_upload(gs_cuda_engine *e, gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows, void *memory,
+				gs_device_lists *out)
+{
+	const layout at = layout_of(lists, steps, rows);
+	gs_host *host = &e->head.host;
+	u8 *to = (u8 *) gs_staged_arguments(e, at.bytes), *own = NULL;
+	gs_status status;
+
+	if (to == NULL)
+		to = own = (u8 *) host->alloc(host->arg, at.bytes);
+	if (to == NULL)
+		return GS_NOMEM;
+	write_lists(lists, steps, rows, at, to, (u8 *) memory, out);
 	status = gs_upload(&e->head, memory, to, at.bytes);
-	host->release(host->arg, to, at.bytes);
+	if (own != NULL)
+		host->release(host->arg, own, at.bytes);
 	return status;
 }

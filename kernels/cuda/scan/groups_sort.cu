@@ -236,17 +236,15 @@ gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, co
 	turns at = {0, 0};
 	gs_group_state found = {0, 0, d->rows};
 
-	GS_TRY(gs_fill(&e->head, &state->count, 0, sizeof(state->count)));
+	if (!plan.whole)
+		GS_TRY(gs_fill(&e->head, &state->count, 0, sizeof(state->count)));
 	if (plan.plain)
 		pack_kernel<false><<<grid, GS_GROUP_THREADS, 0, e->stream>>>(a);
 	else
 		pack_kernel<true><<<grid, GS_GROUP_THREADS, 0, e->stream>>>(a);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	if (!plan.whole)
-	{
-		GS_TRY(gs_download(&e->head, &found, state, sizeof(found)));
-		GS_TRY(gs_group_poll(e));
-	}
+		GS_TRY(gs_group_found(e, state, &found));
 	if (!plan.split)
 		GS_TRY(sort_by(e, plan, arrays, false, plan.keys_only ? low : 0, low + plan.key_bits, found.count, &at));
 	else if (!plan.keys_only)
@@ -312,42 +310,21 @@ used_kernel(const u32 *rows, u64 slots, u32 *bits)
 	}
 }
 
-/* Turns bits into positions, and waits for their number. */
-static gs_status
-positions_of(gs_cuda_engine *e, const gs_sort_arrays &arrays, u64 n, u32 *out, gs_group_state *state, u64 *count)
-{
-	gs_group_state found;
-
-	GS_TRY(gs_cuda_status(cudaGetLastError()));
-	GS_TRY(gs_cuda_positions(&e->head, arrays.bits, n, out, &state->count, arrays.temp));
-	GS_TRY(gs_download(&e->head, &found, state, sizeof(found)));
-	GS_TRY(gs_group_poll(e));
-	*count = found.count;
-	return GS_OK;
-}
-
 gs_status
 gs_sorted_starts(gs_cuda_engine *e, const gs_sorted &sorted, bool values, const gs_sort_arrays &arrays, u32 *starts,
-				 gs_group_state *state, u64 *count)
+				 u64 *count)
 {
-	*count = 0;
-	if (sorted.n == 0)
-		return GS_OK;
-	if (!values && sorted.key_bits == 0)
-	{
-		*count = 1;
-		return gs_fill(&e->head, starts, 0, sizeof(*starts));
-	}
 	heads_kernel<<<gs_cuda_grid(e, sorted.n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, e->stream>>>(
 		sorted, values, (u32 *) arrays.bits);
-	return positions_of(e, arrays, sorted.n, starts, state, count);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	return gs_cuda_positions(&e->head, arrays.bits, sorted.n, starts, count, arrays.temp);
 }
 
 gs_status
-gs_used_slots(gs_cuda_engine *e, const gs_table &table, const gs_sort_arrays &arrays, u32 *slots, gs_group_state *state,
-			  u64 *count)
+gs_used_slots(gs_cuda_engine *e, const gs_table &table, const gs_sort_arrays &arrays, u32 *slots, u64 *count)
 {
 	used_kernel<<<gs_cuda_grid(e, table.pitch, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, e->stream>>>(
 		table.halves, table.pitch, (u32 *) arrays.bits);
-	return positions_of(e, arrays, table.pitch, slots, state, count);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	return gs_cuda_positions(&e->head, arrays.bits, table.pitch, slots, count, arrays.temp);
 }

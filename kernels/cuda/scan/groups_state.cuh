@@ -6,7 +6,6 @@
 
 #include "groups_fold.cuh"
 
-#define MOST_BLOCKS	 24
 #define FEW_BYTES	 ((u64) 1 << 20)  /* groups of which the device selects none */
 
 /* Aggregates over the values of one expression, by the same FILTER clause. */
@@ -14,7 +13,7 @@ struct value_set
 {
 	u64 aggregates;
 	gs_sort_plan plan;
-	bool runs;
+	bool runs, modes;
 };
 
 /* Groups, as the kernel that writes their results reads them. */
@@ -25,8 +24,8 @@ struct results_args
 	gs_sorted sorted;
 	const u32 *starts; /* dense: slots; sorted: places of the first rows; NULL: slot 0 */
 	bool dense;
-	u64 groups;
-	const u32 *which; /* their numbers; NULL: all */
+	u64 groups; /* at most; the state has their number */
+	const u32 *which; /* their numbers, as many as groups says; NULL: all */
 	u64 *keys;		  /* may be NULL */
 	gs_reduced *out;
 	gs_group_state *state;
@@ -42,17 +41,15 @@ struct cuda_groups
 	gs_sort_plan carrier; /* of the sorted way, pairs that have all that the folds need */
 	u32 carrier_set;	  /* the set whose pairs these are; nsets: none */
 	bool carries, folds;  /* there is a carrier; there are folds of which somebody asks */
-	u32 nsets, nblocks;
-	struct
-	{
-		void *data;
-		size_t bytes;
-	} blocks[MOST_BLOCKS];
-	gs_group_state *state;
+	u32 nsets;
+	gs_cuda_memory memory;
+	gs_group_state *state; /* in device memory */
+	gs_group_state found;  /* what it was in the end */
 	gs_sort_arrays arrays;
 	u64 *keys;		 /* of each group, ascending */
 	gs_reduced *out; /* in device memory */
 	u64 ngroups;
+	u64 ahead; /* bytes of results that have come with the state */
 	bool came, listed; /* rows have; the result is the list */
 	bool late;		   /* results are written for the groups that may be among the first */
 	results_args results;
@@ -67,15 +64,7 @@ template <class T>
 static inline gs_status
 take(cuda_groups *g, u64 n, T **p)
 {
-	const size_t bytes = ((n == 0 ? 1 : n) * sizeof(T) + 255) & ~(size_t) 255;
-	void *block;
-
-	if (g->nblocks == MOST_BLOCKS)
-		return GS_NOMEM;
-	GS_TRY(gs_cuda_alloc_clean(g->e, bytes, &block));
-	g->blocks[g->nblocks++] = {block, bytes};
-	*p = (T *) block;
-	return GS_OK;
+	return gs_memory_take(g->e, &g->memory, n * sizeof(T), (void **) p);
 }
 
 /* Returns the packed key of a group, and its slot in the table. */
@@ -109,8 +98,10 @@ gs_status gs_groups_upload(cuda_groups *g, const gs_held_rows *rows);
 /* There are no parts, as rows do all: gs_groups_parts, and gs_groups_part, which is never called. */
 uint32_t gs_groups_no_parts(gs_groups *groups, uint32_t round);
 gs_status gs_groups_no_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
-/* Returns what kernels have reported. */
-gs_status gs_groups_failure(cuda_groups *g);
+/* Waits for what kernels report, and for the first results, which come with it. */
+gs_status gs_groups_finish(cuda_groups *g, const void *results, u64 bytes);
+/* Copies results to the host, of which the first may have come. */
+gs_status gs_groups_fetch(cuda_groups *g, const void *results, u64 from, u64 bytes, void *to);
 /* Frees everything: gs_groups_close. */
 void gs_groups_drop(gs_groups *groups, gs_engine *engine);
 /* Writes the results of folds for groups. */

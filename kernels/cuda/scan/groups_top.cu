@@ -117,8 +117,9 @@ gs_groups_list(cuda_groups *g, const u32 *which, u64 n)
 		if (which != NULL)
 			copy_kernel<<<gs_cuda_grid(g->e, some * g->list.members, GS_GROUP_THREADS, GS_GROUP_PER_SM),
 						  GS_GROUP_THREADS, 0, g->e->stream>>>(g->out, which + done, some, g->list.members, copy);
-		status = gs_download(&g->e->head, here, which != NULL ? copy : g->out + done * g->list.members, some * bytes);
-		if (status == GS_OK)
+		status = which == NULL ? gs_groups_fetch(g, g->out, done * bytes, some * bytes, here)
+			: gs_download(&g->e->head, here, copy, some * bytes);
+		if (status == GS_OK && which != NULL)
 			status = gs_group_poll(g->e);
 		for (u64 i = 0; i < some && status == GS_OK; i++)
 			status = gs_group_list_add(&g->list, here + i * g->list.members);
@@ -176,8 +177,7 @@ gs_groups_list_first(cuda_groups *g)
 	GS_TRY(gs_fill(&g->e->head, &g->state->count, 0, sizeof(g->state->count)));
 	select_kernel<<<gs_cuda_grid(g->e, a.n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, g->e->stream>>>(a);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
-	GS_TRY(gs_download(&g->e->head, &found, g->state, sizeof(found)));
-	GS_TRY(gs_group_poll(g->e));
+	GS_TRY(gs_group_found(g->e, g->state, &found));
 	if (!g->late)
 		return gs_groups_list(g, a.out, found.count);
 	g->results.which = a.out;

@@ -10,13 +10,21 @@ struct values_args
 	gs_sorted sorted;
 	gs_packed_key coding;
 	u64 set;			/* the aggregates */
-	const u32 *starts;	/* of keys */
-	const u32 *runs;	/* starts of equal values */
+	const u32 *starts;	/* of keys; NULL: there is one key */
+	const u32 *runs;	/* starts of equal values; NULL: only their number is known */
 	const u64 *best;	/* of each key: length and first place of its longest run */
 	const u64 *keys;	/* of all groups, ascending */
-	u64 found, nruns, groups;
+	const u64 *found;	/* the number of keys; NULL: one */
+	const gs_group_state *state; /* has the number of groups, and of runs */
 	gs_reduced *out;
 };
+
+/* Returns the number of keys. */
+__device__ __forceinline__ u64
+keys_found(const values_args &a)
+{
+	return a.found != NULL ? *a.found : 1;
+}
 
 /* Returns the code of a run: longer ones are greater, and earlier ones of those that are equally long. */
 __device__ __forceinline__ u64
@@ -29,10 +37,12 @@ run_code(u64 length, u64 first)
 static __global__ void __launch_bounds__(GS_GROUP_THREADS)
 modes_kernel(const values_args a, u64 *best)
 {
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < a.nruns; i += (u64) gridDim.x * blockDim.x)
+	const u64 n = a.state->runs, found = keys_found(a);
+
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
 	{
-		const u64 first = a.runs[i], end = i + 1 < a.nruns ? a.runs[i + 1] : a.sorted.n;
-		const u64 key = numbers_below(a.starts, a.found, first + 1) - 1, code = run_code(end - first, first);
+		const u64 first = a.runs[i], end = i + 1 < n ? a.runs[i + 1] : a.sorted.n, code = run_code(end - first, first);
+		const u64 key = a.starts != NULL ? numbers_below(a.starts, found, first + 1) - 1 : 0;
 
 		if (code > *(volatile u64 *) &best[key])
 			atomicMax((unsigned long long *) &best[key], (unsigned long long) code);
@@ -98,7 +108,8 @@ result_of(const values_args &a, const gs_aggregate &g, u64 key, u64 begin, u64 e
 
 	if (g.operation == GS_DISTINCT)
 	{
-		r.count = numbers_below(a.runs, a.nruns, end) - numbers_below(a.runs, a.nruns, begin);
+		r.count = a.runs == NULL ? a.state->runs
+			: numbers_below(a.runs, a.state->runs, end) - numbers_below(a.runs, a.state->runs, begin);
 		return r;
 	}
 	if (g.operation == GS_MODE)
@@ -112,13 +123,14 @@ values_kernel(const values_args a)
 {
 	const gs_lists &l = *a.lists;
 	const gs_group_step *group = gs_steps_group(l.steps);
+	const u64 n = keys_found(a), groups = a.state->groups;
 
-	for (u64 v = blockIdx.x * (u64) blockDim.x + threadIdx.x; v < a.found; v += (u64) gridDim.x * blockDim.x)
+	for (u64 v = blockIdx.x * (u64) blockDim.x + threadIdx.x; v < n; v += (u64) gridDim.x * blockDim.x)
 	{
-		const u64 begin = a.starts[v], end = v + 1 < a.found ? a.starts[v + 1] : a.sorted.n;
-		const u64 at = numbers_below(a.keys, a.groups, key_at(a.sorted, begin));
+		const u64 begin = a.starts != NULL ? a.starts[v] : 0, end = v + 1 < n ? a.starts[v + 1] : a.sorted.n;
+		const u64 at = numbers_below(a.keys, groups, key_at(a.sorted, begin));
 
-		if (at < a.groups)
+		if (at < groups)
 			for (u64 set = a.set; set != 0; set &= set - 1)
 			{
 				const u32 i = (u32) __ffsll((long long) set) - 1;
@@ -143,26 +155,38 @@ gs_values_results(gs_cuda_engine *e, const gs_device_lists *d, const gs_sorted &
 				  gs_reduced *out, gs_group_state *state)
 {
 	const gs_group_step *group = gs_steps_group(d->steps);
-	values_args a = {d->lists, sorted, coding, set, arrays.starts, arrays.runs, best, keys, 0, 0, groups, out};
+	const u64 most = groups < sorted.n ? groups : sorted.n; /* keys */
+	const bool one = sorted.key_bits == 0;
+	values_args a = {};
 	bool modes = false, runs = false;
 
+	if (sorted.n == 0)
+		return GS_OK;
 	for (u32 i = 0; i < group->naggregates; i++)
 		if (set >> i & 1)
 		{
 			modes |= group->aggregates[i].operation == GS_MODE;
 			runs |= group->aggregates[i].operation <= GS_MODE;
 		}
-	a.found = groups;
-	if (!started)
-		GS_TRY(gs_sorted_starts(e, sorted, false, arrays, arrays.starts, state, &a.found));
-	if (a.found == 0)
-		return GS_OK;
+	a.lists = d->lists;
+	a.sorted = sorted;
+	a.coding = coding;
+	a.set = set;
+	a.starts = one ? NULL : arrays.starts;
+	a.found = one ? NULL : started ? &state->groups : &state->count;
+	a.runs = one && !modes ? NULL : arrays.runs;
+	a.best = best;
+	a.keys = keys;
+	a.state = state;
+	a.out = out;
+	if (!one && !started)
+		GS_TRY(gs_sorted_starts(e, sorted, false, arrays, arrays.starts, &state->count));
 	if (runs)
-		GS_TRY(gs_sorted_starts(e, sorted, true, arrays, arrays.runs, state, &a.nruns));
+		GS_TRY(gs_sorted_starts(e, sorted, true, arrays, (u32 *) a.runs, &state->runs));
 	if (modes)
 	{
-		GS_TRY(gs_fill(&e->head, best, 0, a.found * sizeof(u64)));
-		GS_TRY(launch(e, modes_kernel, a.nruns, a, best));
+		GS_TRY(gs_fill(&e->head, best, 0, most * sizeof(u64)));
+		GS_TRY(launch(e, modes_kernel, sorted.n, a, best));
 	}
-	return launch(e, values_kernel, a.found, a);
+	return launch(e, values_kernel, most, a);
 }

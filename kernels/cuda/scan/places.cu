@@ -22,7 +22,7 @@ places_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	return gs_lists_plan(&g->lists, head->steps, head->ranges, head->rows);
 }
 
-/* Allocates the arrays of the sort. */
+/* Takes the arrays of the sort. */
 static gs_status
 take_arrays(cuda_groups *g, const gs_sort_plan &plan)
 {
@@ -36,6 +36,20 @@ take_arrays(cuda_groups *g, const gs_sort_plan &plan)
 	a->temp_bytes = gs_sort_temp_bytes(&g->e->head, plan.first_bytes == 4 ? GS_U32 : GS_U64, plan.second_bytes,
 									   g->device.rows);
 	return take(g, a->temp_bytes, (u8 **) &a->temp);
+}
+
+/* Uploads the list and the rows, and takes all arrays, from one block. */
+static gs_status
+begin_rows(cuda_groups *g, const gs_held_rows *rows, const gs_sort_plan &plan)
+{
+	if (g->head.rows > GS_MAX_ROWS)
+		return GS_TOO_BIG;
+	g->device.rows = g->head.rows; /* or less */
+	g->memory.measuring = true;
+	GS_TRY(take_arrays(g, plan));
+	g->memory.measuring = false;
+	GS_TRY(gs_groups_upload(g, rows));
+	return g->device.rows == 0 ? GS_OK : take_arrays(g, plan);
 }
 
 /* Turns row numbers into places. */
@@ -80,16 +94,15 @@ places_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 	gs_sorted sorted;
 
 	(void) worker, (void) engine;
-	GS_TRY(gs_groups_upload(g, rows));
+	GS_TRY(begin_rows(g, rows, plan));
 	if (g->device.rows == 0)
 		return GS_OK;
-	if (g->device.rows > GS_MAX_ROWS || g->device.numbers > UINT32_MAX)
+	if (g->device.numbers > UINT32_MAX)
 		return GS_TOO_BIG;
 	g->came = true;
-	GS_TRY(take_arrays(g, plan));
 	GS_TRY(gs_sort_pairs(g->e, &g->device, plan, g->arrays, g->state, &sorted));
 	GS_TRY(write_page(g, sorted));
-	return gs_groups_failure(g);
+	return gs_groups_finish(g, g->page, g->nrows * sizeof(gs_row));
 }
 
 /* Implements gs_groups_end. */
@@ -107,13 +120,13 @@ places_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, vo
 {
 	cuda_groups *g = (cuda_groups *) groups;
 
+	(void) engine;
 	if (first > g->nrows || n > g->nrows - first)
 		return GS_INVALID;
 	if (n == 0)
 		return GS_OK;
 	cudaSetDevice(g->e->device);
-	GS_TRY(gs_download(engine, out, g->page + first, n * sizeof(gs_row)));
-	return gs_sync(engine);
+	return gs_groups_fetch(g, g->page, first * sizeof(gs_row), n * sizeof(gs_row), out);
 }
 
 const gs_group_ops gs_cuda_place_ops = {places_open, places_rows, gs_groups_no_parts, gs_groups_no_part,

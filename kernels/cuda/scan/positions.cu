@@ -119,7 +119,7 @@ write_kernel(const u32 *bits, u64 n, u32 groups, const u32 *before, u32 *out)
 	}
 }
 
-/* Implements gs_positions by three kernels without waiting between blocks. */
+/* Implements gs_positions by three kernels without waiting between blocks.  out NULL: only counts. */
 gs_status
 gs_cuda_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t *out, uint64_t *count, void *temp)
 {
@@ -134,6 +134,7 @@ gs_cuda_positions(gs_engine *engine, const uint64_t *bits, uint64_t n, uint32_t 
 		return GS_INVALID;
 	count_kernel<<<grid, THREADS, 0, e->stream>>>(words, n, groups, counts);
 	sum_kernel<<<1, 1024, 0, e->stream>>>(counts, groups, count);
-	write_kernel<<<grid, THREADS, 0, e->stream>>>(words, n, groups, counts, out);
+	if (out != NULL)
+		write_kernel<<<grid, THREADS, 0, e->stream>>>(words, n, groups, counts, out);
 	return gs_cuda_status(cudaGetLastError());
 }

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#define MOST_WORDS (3 * GS_MOST_FOLDS + GS_MOST_FOLDS + sizeof(gs_group_state) / sizeof(u64))
+#define MOST_WORDS (sizeof(gs_group_state) / sizeof(u64) + 4 * GS_MOST_FOLDS)
 
 /* Returns the rows of spans. */
 static u64
@@ -16,13 +16,6 @@ rows_of(const gs_held_rows *rows)
 	for (u64 i = 0; i < rows->nspans; i++)
 		n += rows->spans[i].rows;
 	return n;
-}
-
-/* Returns the bytes of a table of one slot, with the state behind it. */
-static size_t
-answer_bytes(const gs_lists *lists)
-{
-	return ((gs_table_bytes(lists, 1) + 7) & ~(size_t) 7) + sizeof(gs_group_state);
 }
 
 /* Plans a list. */
@@ -41,7 +34,7 @@ gs_cuda_reduce_rows_temp_bytes(const gs_engine *engine, const gs_held_rows *rows
 
 	(void) engine;
 	plan(&lists, rows, steps);
-	return gs_lists_bytes(steps, rows) + answer_bytes(&lists);
+	return gs_lists_bytes(&lists, steps, rows);
 }
 
 /* Implements gs_reduce_rows. */
@@ -49,35 +42,32 @@ gs_status
 gs_cuda_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps, gs_reduced *out, void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
-	const size_t before = gs_lists_bytes(steps, rows);
-	u64 answer[MOST_WORDS];
+	u64 own[MOST_WORDS];
+	void *answer;
+	const gs_group_state *state;
 	gs_lists lists;
 	gs_device_lists device;
 	gs_table table;
-	gs_group_state *state;
 	bool good = true;
 
 	plan(&lists, rows, steps);
 	for (u32 i = 0; i < lists.naggregates; i++)
 		out[i] = gs_reduced_none();
 	cudaSetDevice(e->device);
-	const size_t bytes = answer_bytes(&lists);
-
-	table = gs_table_at(&lists, 1, (u8 *) temp + before);
-	state = (gs_group_state *) ((u8 *) temp + before + bytes - sizeof(*state));
 	GS_TRY(gs_lists_upload(e, &lists, steps, rows, temp, &device));
 	if (device.rows == 0)
 		return GS_OK;
 	if (device.rows > GS_MAX_ROWS)
 		return GS_TOO_BIG;
-	GS_TRY(gs_fill(engine, state, 0, sizeof(*state)));
-	GS_TRY(gs_fold_clear(e, &device, table));
-	GS_TRY(gs_fold_tiles(e, &device, table, true, state));
-	GS_TRY(gs_download(engine, answer, (u8 *) temp + before, bytes));
+	GS_TRY(gs_fold_tiles(e, &device, device.one, true, device.state));
+	answer = gs_staged_answer(e, NULL);
+	answer = answer != NULL ? answer : own;
+	/* the state, and behind it the table */
+	GS_TRY(gs_download(engine, answer, device.state, sizeof(*state) + gs_table_bytes(&lists, 1)));
 	GS_TRY(gs_group_poll(e));
-	table = gs_table_at(&lists, 1, answer);
+	state = (const gs_group_state *) answer;
+	table = gs_table_at(&lists, 1, (u8 *) answer + sizeof(*state));
 	for (u32 i = 0; i < lists.naggregates; i++)
 		out[i] = gs_fold_result(&lists.folds[1 + i], &table, 0, &good);
-	state = (gs_group_state *) ((u8 *) answer + bytes - sizeof(*state));
 	return good && state->failed == 0 ? GS_OK : GS_OVERFLOW;
 }
