@@ -305,8 +305,10 @@ void *gsd_pages_own(const page_job *j, uint32_t worker);
  */
 gs_status gsd_pages_runs(const page_job *j, uint64_t word, uint64_t end,
 						 gs_status (*take)(void *arg, const page_run *run), void *arg);
-/* Frees the workers' memory and a copied mask, lets the version go, and counts an answer. */
-void gsd_pages_leave(page_job *j, bool answered);
+/* Counts an answer of the tables. */
+void gsd_pages_answered(const page_job *j);
+/* Frees the workers' memory and a copied mask, and lets the version go. */
+void gsd_pages_leave(page_job *j);
 
 /* ---------------------------------------------------------------- columns_rows.c: rows as results */
 
@@ -383,8 +385,7 @@ gs_status gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, u
 gs_status gsd_grouping_do(grouping *g);
 /* Copies the next groups, or TIDs, as many as there is room for.  Returns how many in *n. */
 gs_status gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n);
-/* answered: counts an answer of the further tables. */
-void gsd_grouping_free(grouping *g, bool answered);
+void gsd_grouping_free(grouping *g);
 
 /* ---------------------------------------------------------------- columns_ranks.c: codes of strings as ranks */
 

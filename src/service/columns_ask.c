@@ -21,7 +21,6 @@ typedef struct question
 	uint64_t result_bytes, temp_bytes;
 	bool reduces; /* otherwise: */
 	grouping groups;
-	bool answered;
 	_Alignas(8) gs_steps steps; /* a private copy, checked; the last member */
 } question;
 
@@ -95,8 +94,8 @@ static void
 free_question(question *q)
 {
 	if (q->groups.pages != NULL)
-		gsd_grouping_free(&q->groups, q->answered);
-	gsd_pages_leave(&q->pages, q->answered);
+		gsd_grouping_free(&q->groups);
+	gsd_pages_leave(&q->pages);
 	gsd_table_leave(q->pages.t);
 	gsd_work_give(q->bytes);
 	free(q);
@@ -361,7 +360,7 @@ finish(connection *c, question *q, const gsd_count *m, gsd_answered *answer)
 	answer->rows = q->pages.rows;
 	answer->pages = q->pages.pages;
 	answer->bytes = answer->groups * q->result_bytes;
-	q->answered = true;
+	gsd_pages_answered(&q->pages);
 	gsd_fault_answer(c->chosen, area, c->layout.area_bytes, &q->steps, answer);
 	return GS_OK;
 }
@@ -402,6 +401,7 @@ gsd_ask_send_parts(connection *c)
 		uint64_t before = q->groups.given, n;
 		gsd_result_part m;
 		gs_status status;
+		bool last;
 
 		if (!(c->areas_free >> area & 1))
 			continue;
@@ -421,9 +421,10 @@ gsd_ask_send_parts(connection *c)
 		m.area = area;
 		m.rows = (uint32_t) n;
 		c->areas_free &= ~((uint64_t) 1 << area);
-		if (q->groups.given == q->groups.count)
-			end_question(c);
+		last = q->groups.given == q->groups.count;
 		gsd_reply(c, &m.head);
+		if (last)
+			end_question(c);
 	}
 }
 
@@ -444,10 +445,11 @@ gsd_ask_finish(connection *c, const gsd_count *m)
 		c->state = READING;
 		c->areas_free = ~(uint64_t) 0;
 	}
-	else
-		end_question(c);
+	/* the client need not wait until memory is freed */
 	if (status != GS_CANCELLED)
 		gsd_reply(c, &answer.head);
+	if (c->state != READING)
+		end_question(c);
 	gsd_device_judge(c, dev, status);
 	if (c->state == READING)
 		gsd_ask_send_parts(c);

@@ -209,7 +209,9 @@ check_table(check *k, const gsd_check *m, gsd_checked *answer)
 		status = gsd_pages_in_turn(&k->pages, gsd_pages_run);
 	answer->engine_ns = gsd_now_ns() - answer->engine_ns;
 	collect(k);
-	gsd_pages_leave(&k->pages, status == GS_OK);
+	if (status == GS_OK)
+		gsd_pages_answered(&k->pages);
+	gsd_pages_leave(&k->pages);
 	answer->rows = k->pages.rows;
 	answer->pages = k->pages.pages;
 	answer->sum = k->all.sum;

@@ -143,7 +143,7 @@ gsd_grouping_tables(grouping *g, const gsd_ask *m)
  * Frees the work over further tables.
  */
 static void
-free_tables(grouping *g, bool answered)
+free_tables(grouping *g)
 {
 	page_job *first = g->pages;
 
@@ -152,7 +152,7 @@ free_tables(grouping *g, bool answered)
 		page_job *j = first->further;
 
 		first->further = j->further;
-		gsd_pages_leave(j, answered);
+		gsd_pages_leave(j);
 		gsd_table_leave(j->t);
 		gsd_work_give(table_bytes(g));
 		free(j);
@@ -414,7 +414,7 @@ gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n)
 }
 
 void
-gsd_grouping_free(grouping *g, bool answered)
+gsd_grouping_free(grouping *g)
 {
 	page_job *j = g->pages;
 
@@ -427,5 +427,5 @@ gsd_grouping_free(grouping *g, bool answered)
 	for (uint32_t i = 0; i < j->nadded; i++)
 		gsd_segment_free(gsd_place_scratch(j->t->place), j->added[i]);
 	free(j->added);
-	free_tables(g, answered);
+	free_tables(g);
 }

@@ -492,7 +492,18 @@ gsd_pages_pin(page_job *j, uint64_t number)
 }
 
 void
-gsd_pages_leave(page_job *j, bool answered)
+gsd_pages_answered(const page_job *j)
+{
+	for (; j != NULL; j = j->further)
+	{
+		pthread_mutex_lock(&j->t->mutex);
+		j->t->queries++;
+		pthread_mutex_unlock(&j->t->mutex);
+	}
+}
+
+void
+gsd_pages_leave(page_job *j)
 {
 	for (uint32_t i = 0; i < GSD_MAX_THREADS; i++)
 		free_worker(j, j->workers[i]);
@@ -503,6 +514,5 @@ gsd_pages_leave(page_job *j, bool answered)
 		return;
 	pthread_mutex_lock(&j->t->mutex);
 	j->v->pins--;
-	j->t->queries += answered;
 	pthread_mutex_unlock(&j->t->mutex);
 }

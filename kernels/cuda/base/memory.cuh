@@ -8,7 +8,7 @@
 #include "engine.cuh"
 
 #define GS_MEMORY_BLOCKS 24
-#define GS_STAGED_BYTES	 ((size_t) 512 << 10) /* of arguments; longer ones are copied from where they are */
+#define GS_STAGED_BYTES	 ((size_t) 256 << 10) /* of arguments; longer ones are copied from where they are */
 #define GS_ANSWER_BYTES	 ((size_t) 64 << 10)
 
 /* A question's device memory.  Begins as zeros. */

@@ -26,35 +26,27 @@ plan(gs_lists *lists, const gs_held_rows *rows, const gs_steps *steps)
 	gs_lists_plan(lists, steps, NULL, rows_of(rows));
 }
 
-/* Implements gs_reduce_temp_bytes. */
+/* Implements gs_reduce_temp_bytes: memory comes from the device's pool, which costs less than the caller's would. */
 size_t
 gs_cuda_reduce_rows_temp_bytes(const gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps)
 {
-	gs_lists lists;
-
-	(void) engine;
-	plan(&lists, rows, steps);
-	return gs_lists_bytes(&lists, steps, rows);
+	(void) engine, (void) rows, (void) steps;
+	return 0;
 }
 
-/* Implements gs_reduce_rows. */
-gs_status
-gs_cuda_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps, gs_reduced *out, void *temp)
+/* Adds up all rows, with a planned list in some memory. */
+static gs_status
+reduce(gs_cuda_engine *e, gs_lists *lists, const gs_held_rows *rows, const gs_steps *steps, void *memory,
+	   gs_reduced *out)
 {
-	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	u64 own[MOST_WORDS];
 	void *answer;
 	const gs_group_state *state;
-	gs_lists lists;
 	gs_device_lists device;
 	gs_table table;
 	bool good = true;
 
-	plan(&lists, rows, steps);
-	for (u32 i = 0; i < lists.naggregates; i++)
-		out[i] = gs_reduced_none();
-	cudaSetDevice(e->device);
-	GS_TRY(gs_lists_upload(e, &lists, steps, rows, temp, &device));
+	GS_TRY(gs_lists_upload(e, lists, steps, rows, memory, &device));
 	if (device.rows == 0)
 		return GS_OK;
 	if (device.rows > GS_MAX_ROWS)
@@ -63,11 +55,33 @@ gs_cuda_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps 
 	answer = gs_staged_answer(e, NULL);
 	answer = answer != NULL ? answer : own;
 	/* the state, and behind it the table */
-	GS_TRY(gs_download(engine, answer, device.state, sizeof(*state) + gs_table_bytes(&lists, 1)));
+	GS_TRY(gs_download(&e->head, answer, device.state, sizeof(*state) + gs_table_bytes(lists, 1)));
 	GS_TRY(gs_group_poll(e));
 	state = (const gs_group_state *) answer;
-	table = gs_table_at(&lists, 1, (u8 *) answer + sizeof(*state));
-	for (u32 i = 0; i < lists.naggregates; i++)
-		out[i] = gs_fold_result(&lists.folds[1 + i], &table, 0, &good);
+	table = gs_table_at(lists, 1, (u8 *) answer + sizeof(*state));
+	for (u32 i = 0; i < lists->naggregates; i++)
+		out[i] = gs_fold_result(&lists->folds[1 + i], &table, 0, &good);
 	return good && state->failed == 0 ? GS_OK : GS_OVERFLOW;
+}
+
+/* Implements gs_reduce_rows. */
+gs_status
+gs_cuda_reduce_rows(gs_engine *engine, const gs_held_rows *rows, const gs_steps *steps, gs_reduced *out, void *temp)
+{
+	gs_cuda_engine *e = (gs_cuda_engine *) engine;
+	gs_cuda_memory memory = {};
+	gs_lists lists;
+	gs_status status;
+	void *block;
+
+	(void) temp;
+	plan(&lists, rows, steps);
+	for (u32 i = 0; i < lists.naggregates; i++)
+		out[i] = gs_reduced_none();
+	cudaSetDevice(e->device);
+	status = gs_memory_take(e, &memory, gs_lists_bytes(&lists, steps, rows), &block);
+	if (status == GS_OK)
+		status = reduce(e, &lists, rows, steps, block, out);
+	gs_memory_free(e, &memory);
+	return status;
 }
