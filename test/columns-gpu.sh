@@ -1,7 +1,11 @@
 #!/bin/bash
-# columns-gpu.sh: resident columns on a machine with a GPU and nvcc, within 8 minutes: the engine's sums, the service
-# with its keepers, loaders and sessions, the same under compute-sanitizer, and a short storm.  CUDA_ARCHS names the
-# GPU's architecture (90: H100 and H200); STORM_SECONDS the storm's length.
+# columns-gpu.sh [VERB]...: resident columns on a machine with a GPU, within 8 minutes.  CUDA_ARCHS names the GPU's
+# architecture (90: H100 and H200); BUILT=1: everything is built and installed, nvcc is not needed.
+#   tests  the kernels' tests of columns, and small ones under compute-sanitizer's tools
+#   check  the service with keepers, loaders and sessions, some of it under memcheck, and a short storm, of
+#          STORM_SECONDS
+#   bench  the engine's times of questions, then the client's (bench/columns-answers.sh, whose settings apply)
+# Without a verb: tests and check.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -44,17 +48,43 @@ trap 'rm -rf "$work"' EXIT
 sanitized >"$work/gpusortd"
 chmod 755 "$work/gpusortd"
 
-step 300 make -s -j"$(nproc)" -C "$root" PG_CONFIG="$PG_CONFIG" all
-step 60 make -s -C "$root" PG_CONFIG="$PG_CONFIG" install
-step 120 make -s -j"$(nproc)" -C "$root/test/kernels" gpu
-step 60 make -s -C "$service" build/columns_test
-step 60 "$kernels" gpu check
-step 60 "$service/build/columns_test" "$root/gpusortd" 5000 --engine=gpu
-for tool in memcheck initcheck synccheck; do
-	step 40 "${sanitizer[@]}" --tool $tool "$kernels" gpu small check
+# The figures of bench/groups-gpu are the engine's alone.
+client_bench() {
+	[ -n "${BUILT:-}" ] || step 120 make -s -j"$(nproc)" -C "$root" -f bench/engine.mk bench/groups-gpu
+	step 60 "$root/bench/groups-gpu" gpu "${ROWS:-20000000}"
+	ROWS=${ROWS:-20000000} step 400 "$root/bench/columns-answers.sh"
+}
+
+kernel_tests() {
+	local name tool
+	for name in check steps groups places; do step 60 "$kernels" gpu "$name"; done
+	for tool in memcheck initcheck synccheck; do
+		for name in check steps groups places; do
+			step 40 "${sanitizer[@]}" --tool "$tool" "$kernels" gpu small "$name"
+		done
+	done
+}
+
+service_tests() {
+	step 60 "$service/build/columns_test" "$root/gpusortd" 5000 --engine=gpu
+	step 90 "$service/build/columns_test" "$work/gpusortd" 200 --engine=gpu
+	STORM_SECONDS=${STORM_SECONDS:-60} ONLY=columns_storm VERBOSE=1 step 180 "$root/test/run.sh" gpu tap
+}
+
+if [ -z "${BUILT:-}" ]; then
+	step 300 make -s -j"$(nproc)" -C "$root" PG_CONFIG="$PG_CONFIG" all
+	step 60 make -s -C "$root" PG_CONFIG="$PG_CONFIG" install
+	step 120 make -s -j"$(nproc)" -C "$root/test/kernels" gpu
+	step 60 make -s -C "$service" build/columns_test
+fi
+[ $# -gt 0 ] || set -- tests check
+for verb; do
+	case $verb in
+		tests) kernel_tests ;;
+		check) service_tests ;;
+		bench) client_bench ;;
+		*) die "There is no verb \"$verb\": tests, check or bench." ;;
+	esac
 done
-step 90 "$service/build/columns_test" "$work/gpusortd" 200 --engine=gpu
-export STORM_SECONDS=${STORM_SECONDS:-60} ONLY=columns_storm VERBOSE=1
-step 180 "$root/test/run.sh" gpu tap
 echo "## $([ $failed = 0 ] && echo all passed || echo something failed)"
 exit $failed
