@@ -173,6 +173,7 @@ struct gs_groups
 	uint32_t workers;
 	uint32_t round; /* the next one of parts */
 	bool passing;	/* rows are there only while they are added: they cannot be read again */
+	bool followed;	/* the rows of a group follow each other */
 	gs_packed_keys keys;
 };
 
@@ -198,6 +199,10 @@ struct gs_group_ops
  */
 gs_status gs_window_after(const gs_host *host, const gs_groups *head, gs_range *ranges, gs_steps **made,
 						  uint64_t *taken);
+/* Finds the column of runs that are the groups of the list behind a window, which follows at once, or GS_NO_COLUMN. */
+uint32_t gs_window_runs(const gs_steps *steps, const gs_steps *after);
+/* Returns true if the partitions are these groups. */
+bool gs_window_partitions(const gs_steps *steps, const gs_steps *after);
 
 /*
  * computed.c: makes the list of the steps behind the COMPUTE step, of the list's bytes, in the host's memory; the

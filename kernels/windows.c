@@ -85,6 +85,76 @@ gs_steps_columns(const gs_steps *steps, const gs_step *from)
 	return columns | group_columns(steps, (const gs_group_step *) step);
 }
 
+/* ---------------------------------------------------------------- groups in order */
+
+/* Returns true if the groups of a list have a column as a key. */
+static bool
+is_key(const gs_steps *after, uint32_t column)
+{
+	for (uint32_t k = 0; k < gs_steps_group(after)->nkeys; k++)
+		if (gs_group_key(after, k) == column)
+			return true;
+	return false;
+}
+
+/* Returns true if a column is one of a window's partition. */
+static bool
+in_partition(const gs_steps *steps, const gs_window_step *w, uint32_t column)
+{
+	const gs_row_order *partition = (const gs_row_order *) gs_steps_at(steps, w->orders);
+
+	for (uint32_t i = 0; i < w->npartition; i++)
+		if (partition[i].column == column)
+			return true;
+	return false;
+}
+
+/* Returns true if a column has one value in each run that a function numbers, or (GS_NO_COLUMN) in each partition. */
+static bool
+same_in_runs(const gs_steps *steps, const gs_window_step *w, uint32_t function, uint32_t column)
+{
+	if (in_partition(steps, w, column))
+		return true;
+	return function != GS_NO_COLUMN &&
+		   (column == steps->ncolumns + function || column == w->functions[function].column);
+}
+
+/* Returns true if the groups are the runs that a function numbers, or (GS_NO_COLUMN) the partitions. */
+static bool
+groups_are(const gs_steps *steps, const gs_steps *after, uint32_t function)
+{
+	const gs_window_step *w = gs_steps_window(steps);
+	const gs_row_order *partition = (const gs_row_order *) gs_steps_at(steps, w->orders);
+
+	for (uint32_t i = 0; i < w->npartition; i++)
+		if (!is_key(after, partition[i].column))
+			return false;
+	for (uint32_t k = 0; k < gs_steps_group(after)->nkeys; k++)
+		if (!same_in_runs(steps, w, function, gs_group_key(after, k)))
+			return false;
+	return true;
+}
+
+uint32_t
+gs_window_runs(const gs_steps *steps, const gs_steps *after)
+{
+	const gs_window_step *w = gs_steps_window(steps);
+
+	if (gs_steps_taker(after, GS_STEP_GROUP) == NULL)
+		return GS_NO_COLUMN;
+	for (uint32_t i = 0; i < w->nfunctions; i++)
+		if (w->functions[i].function == GS_WINDOW_RUN && is_key(after, steps->ncolumns + i) &&
+			groups_are(steps, after, i))
+			return steps->ncolumns + i;
+	return GS_NO_COLUMN;
+}
+
+bool
+gs_window_partitions(const gs_steps *steps, const gs_steps *after)
+{
+	return gs_steps_taker(after, GS_STEP_GROUP) != NULL && groups_are(steps, after, GS_NO_COLUMN);
+}
+
 /* ---------------------------------------------------------------- ranges */
 
 /* Returns the range of some integers. */

@@ -46,55 +46,13 @@ windows_close(gs_groups *groups, gs_engine *engine)
 	work.host.release(work.host.arg, w, w->bytes);
 }
 
-/* Returns true if the groups of the steps behind have a column as a key. */
-static bool
-is_key(const gs_cpu_windows *w, uint32_t column)
-{
-	for (uint32_t k = 0; k < gs_steps_group(w->after_steps)->nkeys; k++)
-		if (gs_group_key(w->after_steps, k) == column)
-			return true;
-	return false;
-}
-
-/* Returns true if a column has one value in each run that a function numbers. */
-static bool
-same_in_runs(const gs_cpu_windows *w, uint32_t function, uint32_t column)
-{
-	const gs_row_order *partition = gs_steps_at(w->head.steps, w->step->orders);
-
-	for (uint32_t i = 0; i < w->step->npartition; i++)
-		if (partition[i].column == column)
-			return true;
-	return column == w->head.steps->ncolumns + function || column == w->step->functions[function].column;
-}
-
-/* Returns true if groups are the runs that a function numbers: their rows then follow each other. */
-static bool
-groups_runs(const gs_cpu_windows *w, uint32_t function)
-{
-	const gs_row_order *partition = gs_steps_at(w->head.steps, w->step->orders);
-
-	if (w->step->functions[function].function != GS_WINDOW_RUN || !is_key(w, w->head.steps->ncolumns + function))
-		return false;
-	for (uint32_t i = 0; i < w->step->npartition; i++)
-		if (!is_key(w, partition[i].column))
-			return false;
-	for (uint32_t k = 0; k < gs_steps_group(w->after_steps)->nkeys; k++)
-		if (!same_in_runs(w, function, gs_group_key(w->after_steps, k)))
-			return false;
-	return true;
-}
-
 /* Finds the column of runs that are the groups of the steps behind, or GS_NO_COLUMN. */
 static uint32_t
 find_runs(const gs_cpu_windows *w)
 {
-	if (gs_steps_taker(w->after_steps, GS_STEP_GROUP) == NULL || !gs_groups_take_runs((gs_cpu_groups *) w->after))
-		return GS_NO_COLUMN;
-	for (uint32_t i = 0; i < w->step->nfunctions; i++)
-		if (groups_runs(w, i))
-			return w->head.steps->ncolumns + i;
-	return GS_NO_COLUMN;
+	uint32_t runs = gs_window_runs(w->head.steps, w->after_steps);
+
+	return runs != GS_NO_COLUMN && gs_groups_take_runs((gs_cpu_groups *) w->after) ? runs : GS_NO_COLUMN;
 }
 
 /* Makes the list and the question of the steps behind, and the plan of records. */

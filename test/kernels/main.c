@@ -24,7 +24,7 @@ main(int argc, char **argv)
 		{"scans", "steps", test_steps, ANYWHERE, USUAL},
 		{"scans", "groups", test_groups, ANYWHERE, USUAL},
 		{"scans", "places", test_places, ANYWHERE, USUAL},
-		{"scans", "windows", test_windows, CPU_ONLY, USUAL},
+		{"scans", "windows", test_windows, ANYWHERE, USUAL},
 		{"scans", "steps-check", test_steps_check, CPU_ONLY, USUAL},
 		{"scans", "scan-large", test_scan_large, ANYWHERE, LARGE},
 		{"sorts", "radix", test_radix, ANYWHERE, USUAL},

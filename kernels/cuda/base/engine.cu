@@ -181,6 +181,7 @@ static const gs_engine_ops cuda_ops = [] {
 	ops.groups = &gs_cuda_group_ops;
 	ops.places = &gs_cuda_place_ops;
 	ops.computed = &gs_cuda_computed_ops;
+	ops.windows = &gs_cuda_window_ops;
 	gs_cuda_sort_ops(&ops);
 	return ops;
 }();

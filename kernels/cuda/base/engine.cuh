@@ -47,6 +47,7 @@ extern const struct gs_row_ops gs_cuda_row_ops;
 extern const struct gs_group_ops gs_cuda_group_ops;
 extern const struct gs_group_ops gs_cuda_place_ops;
 extern const struct gs_group_ops gs_cuda_computed_ops;
+extern const struct gs_group_ops gs_cuda_window_ops;
 extern const gs_sort_ops gs_cuda_sort_family;
 void gs_cuda_sort_ops(gs_engine_ops *ops);
 void gs_sort_close(struct gs_cuda_engine *e);

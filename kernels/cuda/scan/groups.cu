@@ -64,7 +64,7 @@ plan_carrier(cuda_groups *g)
 	const gs_group_step *group = gs_steps_group(steps);
 	const gs_aggregate *value = NULL; /* the one that is added up */
 	gs_packed_key coding = {};
-	bool one = g->lists.nkeys > 0 && g->lists.nfolds == 1 + g->lists.naggregates;
+	bool one = g->lists.nkeys > 0 && !g->as_is && g->lists.nfolds == 1 + g->lists.naggregates;
 
 	g->carrier_set = g->nsets;
 	for (u32 i = 0; i < group->naggregates; i++)
@@ -118,6 +118,7 @@ groups_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	status = gs_lists_plan(&g->lists, head->steps, head->ranges, head->rows);
 	if (status == GS_OK)
 		status = plan_sets(g);
+	g->as_is = head->followed && g->lists.nterms == 0 && g->nsets == 0;
 	if (status == GS_OK)
 		status = plan_carrier(g);
 	if (status == GS_OK)
@@ -291,7 +292,10 @@ fold_rows(cuda_groups *g, gs_cuda_groups_way way, u64 slots, results_args *r)
 	r->dense = way != GS_CUDA_GROUPS_SORTED;
 	if (!r->dense)
 	{
-		GS_TRY(gs_sort_pairs(g->e, &g->device, gs_sort_rows_plan(g->head.keys.bits), g->arrays, g->state, &r->sorted));
+		gs_sort_plan plan = gs_sort_rows_plan(g->head.keys.bits);
+
+		plan.as_is = g->as_is;
+		GS_TRY(gs_sort_pairs(g->e, &g->device, plan, g->arrays, g->state, &r->sorted));
 		GS_TRY(find_groups(g, r));
 		if (r->groups == 0)
 			return GS_OK;
@@ -382,15 +386,15 @@ selects_first(const cuda_groups *g)
 }
 
 gs_status
-gs_groups_upload(cuda_groups *g, const gs_held_rows *rows)
+gs_groups_upload(cuda_groups *g, const gs_steps *steps, const gs_held_rows *rows)
 {
 	u8 *memory;
 
 	if (g->came)
 		return GS_INVALID;
 	cudaSetDevice(g->e->device);
-	GS_TRY(take(g, gs_lists_bytes(&g->lists, g->head.steps, rows), &memory));
-	GS_TRY(gs_lists_upload(g->e, &g->lists, g->head.steps, rows, memory, &g->device));
+	GS_TRY(take(g, gs_lists_bytes(&g->lists, steps, rows), &memory));
+	GS_TRY(gs_lists_upload(g->e, &g->lists, steps, rows, memory, &g->device));
 	g->state = g->device.state;
 	return g->device.rows > g->head.rows ? GS_INVALID : GS_OK;
 }
@@ -405,7 +409,7 @@ begin_rows(cuda_groups *g, const gs_held_rows *rows, bool sorted, u64 slots)
 	g->memory.measuring = true;
 	GS_TRY(take_arrays(g, sorted, slots));
 	g->memory.measuring = false;
-	GS_TRY(gs_groups_upload(g, rows));
+	GS_TRY(gs_groups_upload(g, g->head.steps, rows));
 	return g->device.rows == 0 ? GS_OK : take_arrays(g, sorted, slots);
 }
 
@@ -503,15 +507,21 @@ groups_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, vo
 }
 
 void
-gs_groups_drop(gs_groups *groups, gs_engine *engine)
+gs_groups_release(cuda_groups *g)
 {
-	cuda_groups *g = (cuda_groups *) groups;
-
 	cudaSetDevice(g->e->device);
 	gs_memory_free(g->e, &g->memory);
 	if (g->e->answer_of == g)
 		g->e->answer_of = NULL;
 	gs_group_list_release(&g->list);
+}
+
+void
+gs_groups_drop(gs_groups *groups, gs_engine *engine)
+{
+	cuda_groups *g = (cuda_groups *) groups;
+
+	gs_groups_release(g);
 	engine->host.release(engine->host.arg, g, sizeof(*g));
 }
 

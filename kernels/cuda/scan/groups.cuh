@@ -164,6 +164,7 @@ struct gs_sort_plan
 	bool keys_only; /* orders by key alone; values go with them */
 	bool plain;	   /* gs_tile_places<false, ...> does */
 	bool whole;	   /* there is a pair for each row */
+	bool as_is;	   /* pairs stay in the order of rows, all of which have one: equal keys follow each other */
 	gs_reading value;
 	gs_packed_key coding;
 	u32 terms, nterms; /* that rows must pass as well */
@@ -566,6 +567,17 @@ numbers_below(const T *numbers, u64 n, u64 x)
 			n = middle;
 	}
 	return low;
+}
+
+/* Sets a place to a row number. */
+__device__ __forceinline__ void
+place_number(const gs_lists &l, u32 number, gs_places &p, u32 j)
+{
+	/* segments whose first rows have at most this number, less one */
+	const u64 segment = numbers_below(l.bases, l.nsegments, (u64) number + 1) - 1;
+
+	p.columns[j] = l.columns + segment * l.ncolumns;
+	p.row[j] = (u32) (number - l.bases[segment]);
 }
 
 /* Returns the number at a place of an array of 4 or 8 bytes each. */

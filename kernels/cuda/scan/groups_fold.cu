@@ -105,17 +105,6 @@ fold_tile(const gs_lists &l, const gs_table &t, const gs_span &tile, u32 &failed
 	}
 }
 
-/* Sets a place to a row number. */
-__device__ __forceinline__ void
-place_number(const gs_lists &l, u32 number, gs_places &p, u32 j)
-{
-	/* segments whose first rows have at most this number, less one */
-	const u64 segment = numbers_below(l.bases, l.nsegments, (u64) number + 1) - 1;
-
-	p.columns[j] = l.columns + segment * l.ncolumns;
-	p.row[j] = (u32) (number - l.bases[segment]);
-}
-
 /* Adds a round of sorted rows, of which a thread takes neighbouring ones. */
 __device__ __forceinline__ void
 fold_sorted(const fold_args &a, const gs_lists &l, u64 round, u32 &failed)

@@ -66,7 +66,7 @@ choose_kernel(gs_sort_plan *p, const gs_device_lists *d)
 		p->plain = p->plain && gs_plain_value(l->key_values[k]);
 		columns |= l->key_values[k].columns;
 	}
-	p->whole = p->plain && l->nterms == 0 && p->nterms == 0 && (columns & d->with_nulls) == 0;
+	p->whole = p->as_is || (p->plain && l->nterms == 0 && p->nterms == 0 && (columns & d->with_nulls) == 0);
 }
 
 /* Writes a number of 4 or 8 bytes. */
@@ -245,7 +245,9 @@ gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, co
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	if (!plan.whole)
 		GS_TRY(gs_group_found(e, state, &found));
-	if (!plan.split)
+	if (plan.as_is)
+		;
+	else if (!plan.split)
 		GS_TRY(sort_by(e, plan, arrays, false, plan.keys_only ? low : 0, low + plan.key_bits, found.count, &at));
 	else if (!plan.keys_only)
 		GS_TRY(sort_by(e, plan, arrays, false, 0, plan.coding.bits, found.count, &at));

@@ -41,6 +41,7 @@ struct cuda_groups
 	gs_sort_plan carrier; /* of the sorted way, pairs that have all that the folds need */
 	u32 carrier_set;	  /* the set whose pairs these are; nsets: none */
 	bool carries, folds;  /* there is a carrier; there are folds of which somebody asks */
+	bool as_is;			  /* rows need no sort */
 	u32 nsets;
 	gs_cuda_memory memory;
 	gs_group_state *state; /* in device memory */
@@ -94,7 +95,7 @@ member_of(const results_args &a, const gs_lists &l, u64 key, u64 slot, u32 m, bo
 }
 
 /* groups.cu: uploads the list and the rows, which come once.  Without rows there is nothing more to do. */
-gs_status gs_groups_upload(cuda_groups *g, const gs_held_rows *rows);
+gs_status gs_groups_upload(cuda_groups *g, const gs_steps *steps, const gs_held_rows *rows);
 /* There are no parts, as rows do all: gs_groups_parts, and gs_groups_part, which is never called. */
 uint32_t gs_groups_no_parts(gs_groups *groups, uint32_t round);
 gs_status gs_groups_no_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part);
@@ -102,6 +103,8 @@ gs_status gs_groups_no_part(gs_groups *groups, uint32_t worker, gs_engine *engin
 gs_status gs_groups_finish(cuda_groups *g, const void *results, u64 bytes);
 /* Copies results to the host, of which the first may have come. */
 gs_status gs_groups_fetch(cuda_groups *g, const void *results, u64 from, u64 bytes, void *to);
+/* Frees device memory, and the list of groups. */
+void gs_groups_release(cuda_groups *g);
 /* Frees everything: gs_groups_close. */
 void gs_groups_drop(gs_groups *groups, gs_engine *engine);
 /* Writes the results of folds for groups. */

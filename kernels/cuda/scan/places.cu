@@ -48,7 +48,7 @@ begin_rows(cuda_groups *g, const gs_held_rows *rows, const gs_sort_plan &plan)
 	g->memory.measuring = true;
 	GS_TRY(take_arrays(g, plan));
 	g->memory.measuring = false;
-	GS_TRY(gs_groups_upload(g, rows));
+	GS_TRY(gs_groups_upload(g, g->head.steps, rows));
 	return g->device.rows == 0 ? GS_OK : take_arrays(g, plan);
 }
 

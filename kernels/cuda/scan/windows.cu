@@ -1,0 +1,191 @@
+/*
+ * windows.cu: lists with windows (gs_steps.h) on a device: rows that pass the filter are put in order, the functions'
+ * columns are computed into device memory, and go with the source's to the question of the steps behind.
+ */
+#include "windows.cuh"
+
+#include <cstring>
+
+/* Plans the words of keys: as many orders as have room beside the partition's key, then the others. */
+static gs_status
+plan_keys(cuda_windows *w)
+{
+	const gs_row_order *orders = (const gs_row_order *) gs_steps_at(w->steps, w->step->orders);
+	const gs_range *ranges = w->g.head.ranges;
+	const u32 all = w->step->npartition + w->step->norders;
+	gs_packed_keys *keys = &w->g.lists.keys;
+	u32 n = all;
+
+	while (gs_packed_orders_make(keys, w->steps, ranges, orders, n, GS_GROUPS_KEY_BITS) != GS_OK)
+		if (n-- == w->step->npartition)
+			return GS_TOO_BIG;
+	w->rows.order_bits = keys->bits - w->g.head.keys.bits;
+	return gs_packed_orders_make(&w->low_keys, w->steps, ranges, orders + n, all - n, GS_GROUPS_KEY_BITS);
+}
+
+/* Returns true if no sum of integers can leave 128 bits. */
+static bool
+sums_fit(const cuda_windows *w)
+{
+	for (u32 i = 0; i < w->step->nfunctions; i++)
+	{
+		const gs_range *range = &w->ranges[w->steps->ncolumns + i];
+
+		if (w->step->functions[i].function == GS_WINDOW_SUM &&
+			(gs_constant_scalar(&range->low, false).integer == gs_number_least(GS_NUMBER_I128) ||
+			 gs_constant_scalar(&range->high, false).integer == gs_number_greatest(GS_NUMBER_I128)))
+			return false;
+	}
+	return true;
+}
+
+/* Makes the list of the steps before the window: as it is, with all rows in the window's place. */
+static gs_status
+make_before(cuda_windows *w, const gs_host *host)
+{
+	gs_steps *before = (gs_steps *) host->alloc(host->arg, w->steps->bytes);
+	gs_rows_step *rows;
+
+	if (before == NULL)
+		return GS_NOMEM;
+	memcpy(before, w->steps, w->steps->bytes);
+	w->before_steps = before;
+	rows = (gs_rows_step *) gs_steps_window(before);
+	*rows = {{GS_STEP_ROWS, rows->step.bytes}, 0, 0, 0, 0};
+	before->nsteps = gs_steps_filter(before) != NULL ? 2 : 1;
+	before->ngiven = 0;
+	return GS_OK;
+}
+
+/* Returns the columns that some function which is needed takes. */
+static u64
+arguments(const cuda_windows *w)
+{
+	u64 columns = 0;
+
+	for (u32 i = 0; i < w->step->nfunctions; i++)
+		if (w->step->functions[i].column != GS_NO_COLUMN && (w->taken >> (w->steps->ncolumns + i) & 1))
+			columns |= (u64) 1 << w->step->functions[i].column;
+	return columns;
+}
+
+/* Makes the lists before and behind the window, and the question of the one behind. */
+static gs_status
+prepare(cuda_windows *w, gs_engine *engine)
+{
+	gs_groups after = {};
+
+	GS_TRY(plan_keys(w));
+	GS_TRY(make_before(w, &engine->host));
+	GS_TRY(gs_window_after(&engine->host, &w->g.head, w->ranges, &w->after_steps, &w->taken));
+	if (!sums_fit(w))
+		return GS_TOO_BIG;
+	for (u32 c = 0; c < w->after_steps->ncolumns; c++)
+		w->types[c] = (gs_type) w->steps->types[c];
+	w->columns = (w->taken & gs_mask(w->steps->ncolumns)) | arguments(w);
+	GS_TRY(gs_lists_plan(&w->g.lists, w->before_steps, w->g.head.ranges, w->g.head.rows));
+	w->low.keys = w->low_keys;
+	GS_TRY(gs_lists_plan(&w->low, w->before_steps, w->g.head.ranges, w->g.head.rows));
+	after.steps = w->after_steps;
+	after.ranges = w->ranges;
+	after.rows = w->g.head.rows;
+	after.workers = w->g.head.workers;
+	after.followed = gs_window_runs(w->steps, w->after_steps) != GS_NO_COLUMN ||
+		gs_window_partitions(w->steps, w->after_steps);
+	return gs_groups_begin(engine, &after, &w->after);
+}
+
+/* Implements gs_groups_close. */
+static void
+windows_close(gs_groups *groups, gs_engine *engine)
+{
+	cuda_windows *w = (cuda_windows *) groups;
+	const gs_host *host = &engine->host;
+
+	gs_groups_close(w->after, engine);
+	gs_groups_release(&w->g);
+	if (w->before_steps != NULL)
+		host->release(host->arg, w->before_steps, w->steps->bytes);
+	if (w->after_steps != NULL)
+		host->release(host->arg, w->after_steps, w->steps->bytes);
+	host->release(host->arg, w, sizeof(*w));
+}
+
+/* Implements gs_groups_open. */
+static gs_status
+windows_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
+{
+	cuda_windows *w = (cuda_windows *) engine->host.alloc(engine->host.arg, sizeof(cuda_windows));
+	gs_status status;
+
+	if (w == NULL)
+		return GS_NOMEM;
+	memset((void *) w, 0, sizeof(*w));
+	w->g.head = *head;
+	w->g.e = (gs_cuda_engine *) engine;
+	w->steps = head->steps;
+	w->step = gs_steps_window(head->steps);
+	status = prepare(w, engine);
+	if (status != GS_OK)
+		windows_close(&w->g.head, engine);
+	else
+		*groups = &w->g.head;
+	return status;
+}
+
+/* Gives the rows in order, with the functions' columns, to the steps behind. */
+static gs_status
+give(cuda_windows *w, u32 worker, gs_engine *engine)
+{
+	gs_held columns[GS_STEPS_MAX_COLUMNS] = {};
+	const gs_span span = {0, 0, (u32) w->rows.n};
+	const gs_held_rows rows = {w->types, w->after_steps->ncolumns, 1, columns, 1, &span};
+
+	for (u32 c = 0; c < w->after_steps->ncolumns; c++)
+		columns[c] = {w->ordered[c].values, (const u64 *) w->ordered[c].nulls};
+	return w->after->ops->rows(w->after, worker, engine, &rows);
+}
+
+/* Implements gs_groups_rows, which comes once. */
+static gs_status
+windows_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
+{
+	cuda_windows *w = (cuda_windows *) groups;
+
+	if (w->g.head.rows > GS_MAX_ROWS)
+		return GS_TOO_BIG;
+	GS_TRY(gs_windows_measure(w));
+	GS_TRY(gs_groups_upload(&w->g, w->before_steps, rows));
+	if (w->g.device.rows == 0)
+		return GS_OK;
+	if (w->g.device.numbers > UINT32_MAX)
+		return GS_TOO_BIG;
+	w->g.came = true;
+	GS_TRY(gs_windows_order(w, rows));
+	for (u32 i = 0; i < w->step->nfunctions && w->rows.n > 0; i++)
+		if (w->taken >> (w->steps->ncolumns + i) & 1)
+			GS_TRY(gs_windows_compute(w, i));
+	GS_TRY(gs_groups_finish(&w->g, NULL, 0));
+	return w->rows.n > 0 ? give(w, worker, engine) : GS_OK;
+}
+
+/* Implements gs_groups_end. */
+static gs_status
+windows_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
+{
+	gs_groups *after = ((cuda_windows *) groups)->after;
+
+	return after->ops->end(after, engine, count);
+}
+
+/* Implements gs_groups_read. */
+static gs_status
+windows_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out)
+{
+	gs_groups *after = ((cuda_windows *) groups)->after;
+
+	return after->ops->read(after, engine, first, n, out);
+}
+
+const gs_group_ops gs_cuda_window_ops = {windows_open, windows_rows, gs_groups_no_parts, gs_groups_no_part,
+										 windows_end,  windows_read, windows_close};

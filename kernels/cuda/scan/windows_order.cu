@@ -1,0 +1,494 @@
+/*
+ * windows_order.cu: rows of a list with windows in order (windows.cuh): their packed keys are sorted with their
+ * numbers, in one word or, if the orders have no room beside the partition's key, in two, one after the other.  Where
+ * keys differ from those before, partitions and peers begin.  Columns are then read by row number, or told by the key.
+ */
+#include "windows.cuh"
+
+/* ---------------------------------------------------------------- sorts */
+
+/* Packs the keys of rows whose numbers are given. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS)
+keys_kernel(const gs_lists *lists, const u32 *rows, u64 n, u64 *out, gs_group_state *state)
+{
+	const gs_lists &l = *lists;
+	u32 failed = 0;
+
+	for (u64 from = blockIdx.x * (u64) blockDim.x; from < n; from += (u64) gridDim.x * blockDim.x)
+	{
+		gs_places p;
+		u64 packed[gs_places::ROWS];
+		const u64 first = from + threadIdx.x;
+
+		GS_EACH_ROW(gs_places, j)
+		{
+			p.columns[j] = l.columns;
+			p.row[j] = 0;
+		}
+		if (first < n)
+			place_number(l, rows[first], p, 0);
+		pack_rows(l, p, first < n ? 1 : 0, packed, failed);
+		if (first < n)
+			out[first] = packed[0];
+	}
+	if (failed != 0)
+		atomicOr(&state->failed, failed);
+}
+
+/* Packs keys, by a list in device memory. */
+static gs_status
+pack_keys(cuda_windows *w, const gs_device_lists *lists, const u32 *rows, u64 n, u64 *out)
+{
+	keys_kernel<<<gs_cuda_grid(w->g.e, n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, w->g.e->stream>>>(
+		lists->lists, rows, n, out, w->g.state);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/* Allocates the arrays of sorts and scans. */
+static gs_status
+take_arrays(cuda_windows *w, u32 first_bytes)
+{
+	const gs_engine *engine = &w->g.e->head;
+	const u64 rows = w->g.device.rows;
+	gs_sort_arrays *a = &w->g.arrays;
+	size_t sort = gs_sort_temp_bytes(engine, first_bytes == 4 ? GS_U32 : GS_U64, 4, rows);
+	const size_t scan = gs_scan_temp_bytes(engine, GS_U64, rows + 1);
+
+	if (w->low_keys.n > 0)
+	{
+		const size_t more = gs_sort_temp_bytes(engine, GS_U32, 4, rows);
+
+		sort = more > sort ? more : sort;
+	}
+	for (u32 i = 0; i < 2; i++)
+	{
+		GS_TRY(take(&w->g, rows * first_bytes, (u8 **) &a->first[i]));
+		GS_TRY(take(&w->g, rows, (u32 **) &a->second[i]));
+	}
+	a->temp_bytes = sort > scan ? sort : scan;
+	return take(&w->g, a->temp_bytes, (u8 **) &a->temp);
+}
+
+/* Returns true if some function has to know peers. */
+static bool
+needs_peers(const cuda_windows *w)
+{
+	for (u32 i = 0; i < w->step->nfunctions; i++)
+	{
+		const u32 function = w->step->functions[i].function;
+
+		if ((function >= GS_WINDOW_RANK && function <= GS_WINDOW_CUME_DIST) ||
+			w->step->functions[i].frame == GS_FRAME_PEERS)
+			return true;
+	}
+	return false;
+}
+
+/* Sorts by orders that have no room in the first word, then by that.  Peers alone need the former once more. */
+static gs_status
+sort_twice(cuda_windows *w, const gs_held_rows *rows)
+{
+	gs_sort_arrays *a = &w->g.arrays;
+	const u32 bits = w->g.lists.keys.bits;
+	gs_sort_request r = {};
+	gs_sorted sorted;
+	u8 *memory;
+	u32 *to;
+
+	GS_TRY(take(&w->g, gs_lists_bytes(&w->low, w->before_steps, rows), &memory));
+	GS_TRY(gs_lists_upload(w->g.e, &w->low, w->before_steps, rows, memory, &w->low_device));
+	GS_TRY(gs_sort_pairs(w->g.e, &w->low_device, gs_sort_rows_plan(w->low_keys.bits), *a, w->g.state, &sorted));
+	w->rows.n = sorted.n;
+	if (sorted.n == 0)
+		return GS_OK;
+	to = (u32 *) (sorted.second == a->second[0] ? a->second[1] : a->second[0]);
+	w->rows.high = a->first[0];
+	w->rows.high_bytes = 8;
+	w->rows.rows = (const u32 *) sorted.second;
+	GS_TRY(pack_keys(w, &w->g.device, w->rows.rows, sorted.n, (u64 *) a->first[0]));
+	if (sorted.n > 1 && bits > 0)
+	{
+		r.key = GS_U64;
+		r.value_width = 4;
+		r.end_bit = bits;
+		r.n = sorted.n;
+		r.keys = a->first[0];
+		r.values = w->rows.rows;
+		r.out_keys = a->first[1];
+		r.out_values = to;
+		GS_TRY(gs_sort(&w->g.e->head, &r, a->temp, a->temp_bytes));
+		w->rows.high = a->first[1];
+		w->rows.rows = to;
+	}
+	if (!needs_peers(w))
+		return GS_OK;
+
+	u64 *low;
+
+	GS_TRY(take(&w->g, sorted.n, &low));
+	w->rows.low = low;
+	return pack_keys(w, &w->low_device, w->rows.rows, sorted.n, low);
+}
+
+/* Sorts by the one word that all keys fit. */
+static gs_status
+sort_once(cuda_windows *w)
+{
+	const gs_sort_plan plan = gs_sort_rows_plan(w->g.lists.keys.bits);
+	gs_sorted sorted;
+
+	GS_TRY(gs_sort_pairs(w->g.e, &w->g.device, plan, w->g.arrays, w->g.state, &sorted));
+	w->rows.n = sorted.n;
+	w->rows.rows = (const u32 *) sorted.second;
+	w->rows.high = sorted.first;
+	w->rows.high_bytes = sorted.first_bytes;
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- where stretches begin */
+
+/* Returns the partition's part of a row's key. */
+__device__ __forceinline__ u64
+partition_at(const gs_ordered &o, u64 row)
+{
+	return o.order_bits >= 64 ? 0 : number_at(o.high, o.high_bytes, row) >> o.order_bits;
+}
+
+/* Sets the bits of rows that begin a partition, or are the first of peers. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS)
+stretches_kernel(const gs_ordered o)
+{
+	GS_EACH_ORDERED(row, gs_bit_rows(o.n))
+	{
+		bool partition = row == 0, peer = row == 0;
+
+		if (row > 0 && row < o.n)
+		{
+			partition = partition_at(o, row) != partition_at(o, row - 1);
+			peer = number_at(o.high, o.high_bytes, row) != number_at(o.high, o.high_bytes, row - 1) ||
+				(o.low != NULL && o.low[row] != o.low[row - 1]);
+		}
+		put_row_bits(o.partitions.heads.bits, row, partition);
+		if (o.peers.heads.bits != NULL)
+			put_row_bits(o.peers.heads.bits, row, peer);
+	}
+}
+
+/* Counts the bits of words. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS) counts_kernel(const u32 *bits, u64 words, u32 *out)
+{
+	GS_EACH_ORDERED(i, words)
+		out[i] = __popc(bits[i]);
+}
+
+gs_status
+gs_windows_rank(cuda_windows *w, gs_ranked *r)
+{
+	const u64 words = gs_bit_rows(w->rows.n) / 32;
+	u32 *counts;
+
+	GS_TRY(take(&w->g, words, &counts));
+	GS_TRY(take(&w->g, words, &r->before));
+	counts_kernel<<<gs_cuda_grid(w->g.e, words, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0,
+					w->g.e->stream>>>(r->bits, words, counts);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	return gs_scan(&w->g.e->head, GS_U32, GS_SUM, false, counts, r->before, words, w->g.arrays.temp,
+				   w->g.arrays.temp_bytes);
+}
+
+/* Writes where stretches begin, and behind them the number of rows. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS) starts_kernel(const gs_stretches s, u64 n)
+{
+	GS_EACH_ORDERED(row, n + 1)
+		if (row == n || (s.heads.bits[row / 32] >> row % 32 & 1))
+			s.starts[ranked_before(s.heads, row)] = (u32) row;
+}
+
+/* Completes stretches whose bits are there. */
+static gs_status
+find_starts(cuda_windows *w, gs_stretches *s)
+{
+	GS_TRY(gs_windows_rank(w, &s->heads));
+	GS_TRY(take(&w->g, w->rows.n + 1, &s->starts));
+	starts_kernel<<<gs_rows_grid(w), GS_GROUP_THREADS, 0, w->g.e->stream>>>(*s, w->rows.n);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/* Finds partitions, and peers if they are needed. */
+static gs_status
+find_stretches(cuda_windows *w)
+{
+	gs_ordered *o = &w->rows;
+	const bool peers = needs_peers(w);
+
+	GS_TRY(take(&w->g, gs_bit_bytes(o->n), (u8 **) &o->partitions.heads.bits));
+	if (peers)
+		GS_TRY(take(&w->g, gs_bit_bytes(o->n), (u8 **) &o->peers.heads.bits));
+	stretches_kernel<<<gs_rows_grid(w), GS_GROUP_THREADS, 0, w->g.e->stream>>>(*o);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	GS_TRY(find_starts(w, &o->partitions));
+	return peers ? find_starts(w, &o->peers) : GS_OK;
+}
+
+/* Finds the most rows of a partition. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS) longest_kernel(const gs_stretches s, u64 n, u64 *most)
+{
+	u32 longest = 0;
+
+	GS_EACH_ORDERED(row, n)
+		if (s.heads.bits[row / 32] >> row % 32 & 1)
+		{
+			const u32 k = ranked_before(s.heads, row), rows = s.starts[k + 1] - s.starts[k];
+
+			longest = rows > longest ? rows : longest;
+		}
+	if (longest > *(volatile u64 *) most)
+		atomicMax((unsigned long long *) most, (unsigned long long) longest);
+}
+
+gs_status
+gs_windows_longest(cuda_windows *w)
+{
+	gs_group_state found;
+
+	if (w->longest > 0)
+		return GS_OK;
+	GS_TRY(gs_fill(&w->g.e->head, &w->g.state->count, 0, sizeof(w->g.state->count)));
+	longest_kernel<<<gs_rows_grid(w), GS_GROUP_THREADS, 0, w->g.e->stream>>>(w->rows.partitions, w->rows.n,
+																			 &w->g.state->count);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	GS_TRY(gs_group_found(w->g.e, w->g.state, &found));
+	w->longest = found.count;
+	return GS_OK;
+}
+
+/* ---------------------------------------------------------------- columns */
+
+/* A column to put in order. */
+struct column_job
+{
+	u32 column; /* of the source, or (told) a part of the key */
+	u32 width;
+	bool told, nulls;
+	void *values;
+	u32 *bits;
+};
+
+/* Columns to put in order. */
+struct columns_args
+{
+	const gs_lists *lists;
+	gs_ordered o;
+	u32 n;
+	column_job jobs[GS_STEPS_MAX_COLUMNS];
+};
+
+/* Copies a value of a row. */
+template <class T>
+__device__ __forceinline__ void
+copy_value(void *to, u64 i, const void *from, u64 row)
+{
+	((T *) to)[i] = ((const T *) from)[row];
+}
+
+/* Copies a value of some bytes; those of 16 may be aligned to 8 only. */
+__device__ __forceinline__ void
+copy_any(u32 width, void *to, u64 i, const void *from, u64 row)
+{
+	switch (width)
+	{
+		case 1:
+			copy_value<u8>(to, i, from, row);
+			break;
+		case 2:
+			copy_value<u16>(to, i, from, row);
+			break;
+		case 4:
+			copy_value<u32>(to, i, from, row);
+			break;
+		case 8:
+			copy_value<u64>(to, i, from, row);
+			break;
+		default:
+			copy_value<u64>(to, 2 * i, from, 2 * row);
+			copy_value<u64>(to, 2 * i + 1, from, 2 * row + 1);
+	}
+}
+
+/* Writes a value that the key tells.  Returns true if it is NULL. */
+__device__ __forceinline__ bool
+put_told(const gs_packed_key &key, const column_job &job, u64 packed, u64 i)
+{
+	const u64 part = key.bits == 0 ? 0 : packed >> key.shift & gs_mask(key.bits), up = part - key.bump;
+	const gs_unsigned_wide value = (gs_unsigned_wide) key.low + (key.descending ? key.span - up : up);
+	const u64 halves[2] = {(u64) value, (u64) (value >> 64)};
+
+	/* the first bytes are the least significant ones */
+	copy_any(job.width, job.values, i, halves, 0);
+	return key.nulls && part == key.null_code;
+}
+
+/* Puts columns in order. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS) columns_kernel(const columns_args a)
+{
+	const gs_lists &l = *a.lists;
+
+	GS_EACH_ORDERED(row, gs_bit_rows(a.o.n))
+	{
+		const bool there = row < a.o.n;
+		const u32 number = there ? a.o.rows[row] : 0;
+		/* segments whose first rows have at most this number, less one */
+		const u64 segment = there ? numbers_below(l.bases, l.nsegments, (u64) number + 1) - 1 : 0;
+		const u64 from = number - l.bases[segment];
+		const u64 packed = there ? number_at(a.o.high, a.o.high_bytes, row) : 0;
+
+		for (u32 c = 0; c < a.n; c++)
+		{
+			const column_job &job = a.jobs[c];
+			bool null = false;
+
+			if (there && job.told)
+				null = put_told(l.keys.keys[job.column], job, packed, row);
+			else if (there)
+			{
+				const gs_held *column = &l.columns[segment * l.ncolumns + job.column];
+
+				copy_any(job.width, job.values, row, column->values, from);
+				null = job.nulls && gs_held_null(column, from);
+			}
+			if (job.nulls)
+				put_row_bits(job.bits, row, null);
+		}
+	}
+}
+
+/* Finds the part of the first word that tells a column's values, or GS_NO_COLUMN. */
+static u32
+telling(const cuda_windows *w, u32 column)
+{
+	const gs_packed_keys *keys = &w->g.lists.keys;
+
+	for (u32 k = 0; k < keys->n; k++)
+		if (keys->keys[k].column == column && !gs_type_is_float(keys->keys[k].type))
+			return k;
+	return GS_NO_COLUMN;
+}
+
+/* Puts the source's columns that are needed in order. */
+static gs_status
+order_columns(cuda_windows *w)
+{
+	columns_args a = {};
+
+	a.lists = w->g.device.lists;
+	a.o = w->rows;
+	for (u32 c = 0; c < w->steps->ncolumns; c++)
+	{
+		const u32 key = telling(w, c);
+		column_job *job = &a.jobs[a.n];
+		gs_ordered_column *to = &w->ordered[c];
+
+		if (!(w->columns >> c & 1))
+			continue;
+		*job = {key != GS_NO_COLUMN ? key : c, (u32) gs_type_width(w->types[c]), key != GS_NO_COLUMN,
+				w->g.head.ranges[c].nulls, to->values, to->nulls};
+		a.n++;
+	}
+	if (a.n == 0)
+		return GS_OK;
+	columns_kernel<<<gs_rows_grid(w), GS_GROUP_THREADS, 0, w->g.e->stream>>>(a);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/* Allocates the columns of the source and of functions that are needed. */
+static gs_status
+take_columns(cuda_windows *w)
+{
+	const u64 n = w->rows.n, needed = w->columns | w->taken;
+	u64 bytes = 0;
+	u8 *memory = NULL;
+
+	for (u32 turn = 0; turn < 2; turn++)
+	{
+		u64 at = 0;
+
+		for (u32 c = 0; c < w->after_steps->ncolumns; c++)
+		{
+			const u64 values = (n * gs_type_width(w->types[c]) + 255) & ~(u64) 255;
+			const u64 nulls = w->ranges[c].nulls ? (gs_bit_bytes(n) + 255) & ~(u64) 255 : 0;
+
+			if (!(needed >> c & 1))
+				continue;
+			if (turn == 1)
+			{
+				w->ordered[c].type = w->types[c];
+				w->ordered[c].values = memory + at;
+				w->ordered[c].nulls = nulls > 0 ? (u32 *) (memory + at + values) : NULL;
+			}
+			at += values + nulls;
+		}
+		bytes = at;
+		if (turn == 0)
+			GS_TRY(take(&w->g, bytes, &memory));
+	}
+	return GS_OK;
+}
+
+/* Returns the bytes of the first word of a row's key. */
+static u32
+first_bytes(const cuda_windows *w)
+{
+	return w->low_keys.n > 0 ? 8 : gs_sort_rows_plan(w->g.lists.keys.bits).first_bytes;
+}
+
+/* Returns the most bytes that a function takes beside its column. */
+static u64
+function_bytes(const gs_window_function *f, u64 n)
+{
+	const u64 bits = 3 * (gs_bit_bytes(n) + 256);
+
+	switch (f->function)
+	{
+		case GS_WINDOW_SUM:
+			return bits + 16 * (n + n / GS_GROUP_THREADS) + 1024;
+		case GS_WINDOW_MIN:
+		case GS_WINDOW_MAX:
+			return 4 * n + 8 * (n / GS_GROUP_THREADS) + 1024;
+		case GS_WINDOW_RUN:
+		case GS_WINDOW_COUNT:
+			return bits;
+		default:
+			return 0;
+	}
+}
+
+gs_status
+gs_windows_measure(cuda_windows *w)
+{
+	const u64 n = w->g.head.rows;
+	u64 bytes = 2 * (3 * gs_bit_bytes(n) + 4 * n + 1024) + (w->low_keys.n > 0 ? 8 * n : 0);
+	u8 *memory;
+
+	for (u32 i = 0; i < w->step->nfunctions; i++)
+		if (w->taken >> (w->steps->ncolumns + i) & 1)
+			bytes += function_bytes(&w->step->functions[i], n);
+	w->g.device.rows = w->rows.n = n; /* or less */
+	w->g.memory.measuring = true;
+	GS_TRY(take(&w->g, bytes, &memory));
+	GS_TRY(take_arrays(w, first_bytes(w)));
+	GS_TRY(take_columns(w));
+	w->g.memory.measuring = false;
+	return GS_OK;
+}
+
+gs_status
+gs_windows_order(cuda_windows *w, const gs_held_rows *rows)
+{
+	GS_TRY(take_arrays(w, first_bytes(w)));
+	GS_TRY(w->low_keys.n > 0 ? sort_twice(w, rows) : sort_once(w));
+	if (w->rows.n == 0)
+		return GS_OK;
+	GS_TRY(find_stretches(w));
+	GS_TRY(take_columns(w));
+	return order_columns(w);
+}
