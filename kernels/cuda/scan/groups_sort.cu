@@ -245,9 +245,7 @@ gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, co
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	if (!plan.whole)
 		GS_TRY(gs_group_found(e, state, &found));
-	if (plan.as_is)
-		;
-	else if (!plan.split)
+	if (!plan.split && !plan.as_is)
 		GS_TRY(sort_by(e, plan, arrays, false, plan.keys_only ? low : 0, low + plan.key_bits, found.count, &at));
 	else if (!plan.keys_only)
 		GS_TRY(sort_by(e, plan, arrays, false, 0, plan.coding.bits, found.count, &at));
