@@ -569,17 +569,6 @@ numbers_below(const T *numbers, u64 n, u64 x)
 	return low;
 }
 
-/* Sets a place to a row number. */
-__device__ __forceinline__ void
-place_number(const gs_lists &l, u32 number, gs_places &p, u32 j)
-{
-	/* segments whose first rows have at most this number, less one */
-	const u64 segment = numbers_below(l.bases, l.nsegments, (u64) number + 1) - 1;
-
-	p.columns[j] = l.columns + segment * l.ncolumns;
-	p.row[j] = (u32) (number - l.bases[segment]);
-}
-
 /* Returns the number at a place of an array of 4 or 8 bytes each. */
 __device__ __forceinline__ u64
 number_at(const void *numbers, u32 bytes, u64 i)

@@ -8,6 +8,17 @@
 
 typedef unsigned long long word;
 
+/* Sets a place to a row number. */
+__device__ __forceinline__ void
+place_number(const gs_lists &l, u32 number, gs_places &p, u32 j)
+{
+	/* segments whose first rows have at most this number, less one */
+	const u64 segment = numbers_below(l.bases, l.nsegments, (u64) number + 1) - 1;
+
+	p.columns[j] = l.columns + segment * l.ncolumns;
+	p.row[j] = (u32) (number - l.bases[segment]);
+}
+
 /* Returns a fold's result in a slot.  good becomes false if a sum leaves 128 bits. */
 GS_BOTH gs_reduced
 gs_fold_result(const gs_fold *f, const gs_table *t, u64 slot, bool *good)
