@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# output.pl SOCKET POSTMASTER: processor time that the server takes for whole results, in ms, and how many of their
-# columns gpusort writes without a call; see output.sh.
+# output.pl SOCKET POSTMASTER: processor time that the server takes for whole results, and their time at the client, in
+# ms, and how many of their columns gpusort writes without a call; see output.sh.
 use strict;
 use warnings;
 
@@ -9,6 +9,7 @@ use lib "$FindBin::Bin/../test/perl";
 use GpuSortWire;
 use List::Util qw(min sum);
 use POSIX ();
+use Time::HiRes qw(time);
 
 $| = 1;
 
@@ -65,13 +66,15 @@ sub used
 	return (split / /, readline $own)[0] / 1e6 + ($children[13] + $children[14]) * $tick;
 }
 
+# What a statement takes: of processors, and until the client has read all.
 sub cost
 {
 	my ($way, $sql) = @_;
 	run("SET gpusort.enabled = on; $settings{$way}");
-	my $before = used();
+	my ($before, $start) = (used(), time);
 	$session->discard($sql);
-	return used() - $before;
+	my $whole = 1000 * (time - $start);
+	return (used() - $before, $whole);
 }
 
 # The columns of a result that gpusort writes itself, and all, as EXPLAIN has them of its rows in order.
@@ -111,34 +114,43 @@ CREATE TABLE others AS SELECT decode(md5(key::text), 'hex') b, jsonb_build_objec
 SQL2
 run('VACUUM ANALYZE');
 open my $load, '<', '/proc/loadavg' or die;
-printf "%d rows, processor time of the server, best of %d, ms; PostgreSQL %s, %s workers, load %s at the start; %s, "
-  . "commit %s\n%-20s %10s %10s %10s %8s %8s %9s\n", $rows, $runs,
+printf "%d rows, best of %d, ms of the server's processor time and of the client's whole time; PostgreSQL %s, %s workers, "
+  . "load %s at the start; %s, commit %s\n%-20s %10s %8s %8s %6s %9s   %10s %8s %8s %6s %9s %7s\n", $rows, $runs,
   ($session->simple('SHOW server_version') =~ /(\d+\.\d+)/), $ENV{WORKERS}, (split ' ', readline $load)[0],
-  scalar(gmtime), $ENV{COMMIT} // '', '', 'PostgreSQL', 'sort', 'output', 'gain', 'over sort', 'own';
+  scalar(gmtime), $ENV{COMMIT} // '', '', ('PostgreSQL', 'sort', 'output', 'gain', 'over sort') x 2, 'own';
 my (@gains, @scans);
 my @fields = (0, 0);
-foreach my $shape (grep { $_->[0] =~ /^$only/ } @shapes)
+foreach my $shape (grep { $_->[0] =~ /^(?:$only)/ } @shapes)
 {
 	my ($name, $sql) = @$shape;
-	my %best;
+	my (%cpu, %whole);
 	foreach my $run (1 .. $runs)
 	{
-		push @{ $best{$_} }, cost($_, $sql) foreach 'PostgreSQL', 'sort', 'output';
+		foreach my $way ('PostgreSQL', 'sort', 'output')
+		{
+			my ($cpu, $whole) = cost($way, $sql);
+			push @{ $cpu{$way} }, $cpu;
+			push @{ $whole{$way} }, $whole;
+		}
 	}
-	$_ = min(@$_) foreach values %best;
-	push @gains, $best{PostgreSQL} / $best{output} if @gains < 8;
-	push @scans, $best{PostgreSQL} / $best{output} if $name =~ /^scan/;
+	$_ = min(@$_) foreach values %cpu, values %whole;
+	my @of = map { $_->{PostgreSQL} / $_->{output} } \%cpu, \%whole;
+	push @gains, \@of if @gains < 8;
+	push @scans, \@of if $name =~ /^scan/;
 	my @columns = columns($sql);
 	$fields[$_] += $columns[$_] foreach 0, 1;
-	printf "%-20s %10.0f %10.0f %10.0f %8.2f %8.2f %6d/%d\n", $name, @best{qw(PostgreSQL sort output)},
-	  $best{PostgreSQL} / $best{output}, $best{sort} / $best{output}, @columns;
+	printf "%-20s %10.0f %8.0f %8.0f %6.2f %9.2f   %10.0f %8.0f %8.0f %6.2f %9.2f %4d/%d\n", $name,
+	  (map { (@$_{qw(PostgreSQL sort output)}, $_->{PostgreSQL} / $_->{output}, $_->{sort} / $_->{output}) }
+		\%cpu, \%whole), @columns;
 }
 
-# Prints a geometric mean.
+# Prints geometric means of both times.
 sub mean
 {
 	my ($what, @of) = @_;
-	printf "%-20s %10s %10s %10s %8.2f\n", $what, '', '', '', exp(sum(map { log } @of) / @of) if @of;
+	return unless @of;
+	my @means = map { my $i = $_; exp(sum(map { log $_->[$i] } @of) / @of) } 0, 1;
+	printf "%-20s %10s %8s %8s %6.2f %9s   %10s %8s %8s %6.2f\n", $what, '', '', '', $means[0], '', '', '', '', $means[1];
 	return;
 }
 

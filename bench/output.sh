@@ -5,6 +5,7 @@
 #   ROWS     of each table, default 1000000
 #   RUNS     default 5: the best one counts, of each way, one way after the other
 #   WORKERS  default 0: max_parallel_workers_per_gather
+#   ONLY     a pattern of names' beginnings
 . "$(dirname "$0")/lib.sh"
 
 export ROWS=${ROWS:-1000000} RUNS=${RUNS:-5} WORKERS=${WORKERS:-0}
