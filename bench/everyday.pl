@@ -7,7 +7,9 @@
 #           cpu, gpu      on, with that engine
 #         with any number of "+workersN" (that many for a Gather), "+serial" (none), "+coresN" (gpusort.cores),
 #         "+nojit", "+noshares" (of windows and groups), "+tuned" (work_mem 1 GB, gpusort.work_mem 4 GB, 4 workers, no
-#         JIT), "+nooutput" (PostgreSQL writes the rows).  A side on+X is compared with off+X where that runs, too.
+#         JIT), "+nooutput" (PostgreSQL writes the rows), "+unsent" (nobody does: a SELECT runs under EXPLAIN (ANALYZE,
+#         TIMING OFF), so this is about what an output that costs nothing would leave).  A side on+X is compared with
+#         off+X where that runs, too.
 # RUNS    timed runs of each side, default 5; the result is their median
 # CLOCK   "processor": what counts is not the time that passes, but the processor time of the server, workers included
 # ONLY    a pattern: which queries, by "group: name"
@@ -53,6 +55,7 @@ my %word = (
 	serial => 'SET max_parallel_workers_per_gather = 0',
 	nojit => 'SET jit = off',
 	nooutput => 'SET gpusort.output = off',
+	unsent => 'SET gpusort.output = on',
 	noshares => 'SET gpusort.parallel_windows = off',
 	tuned => "SET work_mem = '1GB'; SET gpusort.work_mem = '4GB'; SET max_parallel_workers_per_gather = 4; "
 	  . 'SET jit = off');
@@ -200,13 +203,15 @@ sub digest
 	return "$digest|" . digest({ %$query, ties => undef, sql => $query->{sql} =~ s/\s+LIMIT\s+\d+\z//ir });
 }
 
-# The time of one run.
+# The time of one run on a side.
 sub timed
 {
-	my ($query) = @_;
+	my ($query, $side) = @_;
 	my $before = $session->server_ms;
 	my $ms = around($query, sub {
-		$query->{sql} =~ /^(SELECT|WITH)/ ? $session->discard($query->{sql}) : $session->milliseconds($query->{sql}) });
+		return $session->milliseconds($query->{sql}) if $query->{sql} !~ /^(SELECT|WITH)/;
+		return $session->milliseconds("EXPLAIN (ANALYZE, TIMING OFF) $query->{sql}") if $side =~ /\+unsent/;
+		return $session->discard($query->{sql}) });
 	return ($ENV{CLOCK} // '') eq 'processor' ? $session->server_ms - $before : $ms;
 }
 
@@ -251,7 +256,7 @@ sub measure
 		foreach my $name (grep { !$side{$_}{timeout} } @sides)
 		{
 			$session->query(settings($name));
-			push @{ $side{$name}{all_ms} }, timed($query);
+			push @{ $side{$name}{all_ms} }, timed($query, $name);
 		}
 	}
 	return { %$query, sides => \%side };

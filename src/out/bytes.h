@@ -65,6 +65,14 @@ block_is_special(Bytes16 block, char delimiter, bool in_line)
 	return (words[0] | words[1]) != 0;
 }
 
+/* Writes a byte. */
+static inline char *
+put_byte(char *to, char c)
+{
+	*to = c;
+	return to + 1;
+}
+
 /* Writes a byte as CopyAttributeOutText does. */
 static inline char *
 put_escaped_byte(char *to, char c, char delimiter)
@@ -121,10 +129,12 @@ put_string_end(char *to, const char *from, Size bytes, char delimiter, bool in_l
 			return (char *) memcpy(to + bytes - 4, &halves[1], 4) + 4;
 		}
 	}
-	else if (bytes == 1 && *from != '\0' && !in_line)
+	else
 	{
-		*to = *from;
-		return to + 1;
+		/* a flag, mostly */
+		for (Size i = 0; i < bytes && from[i] != '\0'; i++)
+			to = in_line ? put_escaped_byte(to, from[i], delimiter) : put_byte(to, from[i]);
+		return to;
 	}
 	return put_string_bytes(to, from, strnlen(from, bytes), delimiter, in_line);
 }
