@@ -19,7 +19,7 @@
 /* Days from 0000-03-01, where the algorithm's years begin, to 2000-01-01. */
 #define DAYS_BEFORE_2000 730425
 
-/* Bytes of a date's text */
+/* Bytes of a date's text. */
 #define DATE_BYTES 10
 
 /* Days of 400, 100 and 4 years. */
@@ -28,8 +28,8 @@
 #define DAYS_4 1460
 
 /* Writes the date of a day in range.  Years begin in March, so that the leap day is the last. */
-static inline void
-put_day(char *to, int32 date)
+static void
+write_day(char *to, int32 date)
 {
 	uint32		day = (uint32) (date + DAYS_BEFORE_2000);
 	uint32		in_cycle = day % DAYS_400;
@@ -44,21 +44,39 @@ put_day(char *to, int32 date)
 	put_pair(to + 8, in_year - (153 * month + 2) / 5 + 1);
 }
 
+/*
+ * The text that was written last of all days with the same remainder: a table has some years' days again and again.
+ */
+#define KEPT_DAYS 4096
+
+static struct
+{
+	uint16		round;			/* which of these days, from 1 on; 0: none yet */
+	char		text[DATE_BYTES];
+}			kept_days[KEPT_DAYS];
+
+/* Writes the date of a day in range, unless its text is there. */
+static inline void
+put_day(char *to, int32 date)
+{
+	uint32		day = (uint32) (date - FIRST_DAY);
+	uint16		round = (uint16) (day / KEPT_DAYS + 1);
+
+	if (unlikely(kept_days[day % KEPT_DAYS].round != round))
+	{
+		write_day(kept_days[day % KEPT_DAYS].text, date);
+		kept_days[day % KEPT_DAYS].round = round;
+	}
+	memcpy(to, kept_days[day % KEPT_DAYS].text, DATE_BYTES);
+}
+
 char *
 put_date(char *to, DateADT date)
 {
-	/* rows that come in the order of a date have one many times */
-	static DateADT last = 0;
-	static char text[DATE_BYTES] = {'2', '0', '0', '0', '-', '0', '1', '-', '0', '1'};
-
-	if (date != last)
-	{
-		if (unlikely(date < FIRST_DAY || date > LAST_DAY))
-			return NULL;
-		put_day(text, date);
-		last = date;
-	}
-	return (char *) memcpy(to, text, DATE_BYTES) + DATE_BYTES;
+	if (unlikely(date < FIRST_DAY || date > LAST_DAY))
+		return NULL;
+	put_day(to, date);
+	return to + DATE_BYTES;
 }
 
 /* Writes a fraction of a second without trailing zeros, unless it is 0. */

@@ -55,6 +55,9 @@ INSERT INTO times SELECT CASE WHEN i % 7 <> 0 THEN date '2000-01-01' + ((random(
 	timestamp '2000-01-01' + (random() - 0.5) * interval '13000 years', timestamptz '2000-01-01' + (random() - 0.5)
 	* interval '13000 years', time '00:00' + random() * interval '1 day', timetz '00:00+03' + random()
 	* interval '1 day', (random() - 0.5) * interval '1000 years 11 mon 5 days 04:05:06.123' FROM generate_series(1, 2000) i;
+-- days whose texts take each other's place where they are kept
+INSERT INTO times SELECT date '1996-02-29' + i % 4 * 4096 + i / 40, (date '1996-02-29' + (i + 1) % 4 * 4096
+	+ i / 40)::timestamp FROM generate_series(1, 400) i;
 INSERT INTO times SELECT date '1990-01-01' + (random() * 20000)::int, (timestamp '1900-01-01' + random()
 	* interval '200 years')::timestamp(0), timestamptz '1850-01-01' + random() * interval '300 years'
 	FROM generate_series(1, 3000) i;
