@@ -20,8 +20,10 @@ my @shapes = (
 	[ 'names', 'names', 'k' ],
 	[ 'names, unique', 'names', 'k, id' ],
 	[ 'text, date', 'text_date', 'k, d' ],
+	[ 'text, date, in order', 'text_dates', 'k, d' ],
 	[ 'comments of 60', 'comments', 'k' ],
 	[ 'ICU names', 'names', 'k COLLATE "en-x-icu"' ],
+	[ 'ICU names, in order', 'icu_names', 'k COLLATE "en-x-icu"' ],
 	[ 'ICU comments', 'comments', 'k COLLATE "en-x-icu"' ],
 	[ 'int4 few, timestamp', 'few_stamps', 'k, t' ],
 	[ 'lower(names)', 'names', 'lower(k)' ],
@@ -42,6 +44,9 @@ my %tables = (
 	codes => "SELECT 'Customer#' || lpad(i::text, 9, '0') k FROM generate_series(1, $rows) i",
 	text_date => "SELECT substr(k, 1, 2) k, date '2020-01-01' + (random() * 1000)::int d FROM (SELECT $word k FROM "
 		. "generate_series(1, $rows)) s",
+	# what PostgreSQL takes of these is about what it takes of rows that gpusort has sorted
+	icu_names => 'SELECT * FROM names ORDER BY k COLLATE "en-x-icu"',
+	text_dates => 'SELECT * FROM text_date ORDER BY k, d',
 	comments => "SELECT substr(string_agg(w, ' '), 1, 60) k FROM (SELECT i, ('{the,furiously,regular,deposits,haggle,"
 		. "carefully,quickly,final,ideas,blithely,ironic,requests,sleep,bold,accounts}'::text[])[1 + (random() * "
 		. "14)::int] w FROM generate_series(1, $rows) i, generate_series(1, 9)) s GROUP BY i",

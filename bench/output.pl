@@ -114,8 +114,9 @@ CREATE TABLE others AS SELECT decode(md5(key::text), 'hex') b, jsonb_build_objec
 SQL2
 run('VACUUM ANALYZE');
 open my $load, '<', '/proc/loadavg' or die;
-printf "%d rows, best of %d, ms of the server's processor time and of the client's whole time; PostgreSQL %s, %s workers, "
-  . "load %s at the start; %s, commit %s\n%-20s %10s %8s %8s %6s %9s   %10s %8s %8s %6s %9s %7s\n", $rows, $runs,
+printf "%d rows, best of %d, ms of the server's processor time and of the client's whole time; PostgreSQL %s, "
+  . "%s workers, load %s at the start; %s, commit %s\n"
+  . "%-20s %10s %8s %8s %6s %9s   %10s %8s %8s %6s %9s %7s\n", $rows, $runs,
   ($session->simple('SHOW server_version') =~ /(\d+\.\d+)/), $ENV{WORKERS}, (split ' ', readline $load)[0],
   scalar(gmtime), $ENV{COMMIT} // '', '', ('PostgreSQL', 'sort', 'output', 'gain', 'over sort') x 2, 'own';
 my (@gains, @scans);
@@ -150,7 +151,7 @@ sub mean
 	my ($what, @of) = @_;
 	return unless @of;
 	my @means = map { my $i = $_; exp(sum(map { log $_->[$i] } @of) / @of) } 0, 1;
-	printf "%-20s %10s %8s %8s %6.2f %9s   %10s %8s %8s %6.2f\n", $what, '', '', '', $means[0], '', '', '', '', $means[1];
+	printf "%-20s %10s %8s %8s %6.2f %9s   %10s %8s %8s %6.2f\n", $what, ('') x 3, $means[0], ('') x 4, $means[1];
 	return;
 }
 
