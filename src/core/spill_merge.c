@@ -7,6 +7,7 @@
 
 #include "src/rows/rowcompare.h"
 #include "spill_merge.h"
+#include "src/merge/merge_proof.h"
 #include "src/merge/merge_tree.h"
 
 struct MergeKeys
@@ -14,6 +15,7 @@ struct MergeKeys
 	TupleDesc	desc;
 	int			nkeys;
 	KeyPrefix	prefix;
+	bool		proves;			/* rows ascend by it */
 	SortSupport comparators;	/* of all keys */
 };
 
@@ -46,13 +48,15 @@ mergekeys_open(const SortColumns *columns, TupleDesc desc)
 	keys->comparators = open_comparators(columns);
 	keyprefix_open(&keys->prefix, columns, desc);
 	keyprefix_encode(&keys->prefix);
+	keys->proves = merge_is_proved();
 	return keys;
 }
 
 void
 mergekeys_add_weights(MergeKeys *merge, const SortKey *keys)
 {
-	(void) keyprefix_add_weights(&merge->prefix, keys);
+	if (keyprefix_add_weights(&merge->prefix, keys))
+		merge->proves = false;
 }
 
 void
@@ -111,6 +115,7 @@ merge_begin(MergeKeys *keys, RowTape **tapes, int ntapes, SpillNext next, void *
 	merge->arg = arg;
 	merge->sources = palloc0(sizeof(Source) * nsources);
 	mergetree_open(&merge->tree, nsources, compare_sources, merge);
+	merge->tree.proves = keys->proves;
 	for (int i = 0; i < nsources; i++)
 	{
 		merge->sources[i].tape = i < ntapes ? tapes[i] : NULL;

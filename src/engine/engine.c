@@ -33,7 +33,7 @@ engine_failure_text(EngineFailure why)
 		"out of device memory",
 		"too large for the GPU service",
 		"GPU failed",
-		"GPU service gave a wrong order",
+		"GPU service gave a wrong answer",
 		"GPU is set aside after wrong answers",
 		"GPU service refused the job",
 	};

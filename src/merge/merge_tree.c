@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "merge_proof.h"
 #include "merge_tree.h"
 
 void
@@ -72,6 +73,24 @@ mergetree_start(MergeTree *tree)
 {
 	tree->winner = play(tree, 1);
 	tree->runner_up = NULL;
+	memcpy(tree->before, tree->winner->words, sizeof(tree->before));
+}
+
+/* Proves that the winner's words are not less than those before. */
+static inline void
+prove(MergeTree *tree)
+{
+	const uint64 *words = tree->winner->words;
+
+	for (int i = 0; i < KEY_WORDS; i++)
+	{
+		if (tree->before[i] == words[i])
+			continue;
+		if (unlikely(tree->before[i] > words[i]))
+			merge_refuse();
+		memcpy(tree->before, words, sizeof(tree->before));
+		return;
+	}
 }
 
 /* Lets a source's new row play from its leaf to the top, and returns the winner. */
@@ -105,8 +124,9 @@ find_runner_up(const MergeTree *tree)
 	return best;
 }
 
-void
-mergetree_advance(MergeTree *tree)
+/* Finds the winner after the present one has taken its next row. */
+static inline void
+find_winner(MergeTree *tree)
 {
 	MergeEntry *before = tree->winner;
 
@@ -115,4 +135,12 @@ mergetree_advance(MergeTree *tree)
 	tree->winner = climb(tree, before);
 	/* a source that wins twice may have more rows before those of others */
 	tree->runner_up = tree->winner == before ? find_runner_up(tree) : NULL;
+}
+
+void
+mergetree_advance(MergeTree *tree)
+{
+	find_winner(tree);
+	if (tree->proves)
+		prove(tree);
 }

@@ -33,11 +33,13 @@ typedef struct MergeTree
 	MergeEntry **losers;		/* of the inner nodes from 1 on */
 	MergeEntry *winner;			/* the first row */
 	MergeEntry *runner_up;		/* the next one, if another source is known to have it; else NULL */
+	bool		proves;			/* a row whose words are less than those of the one before it ends the query */
+	uint64		before[KEY_WORDS];	/* the words of the winner before */
 	MergeCompare compare;
 	void	   *arg;
 } MergeTree;
 
-/* Makes a tree; memory comes from the current context. */
+/* Makes a tree; memory comes from the current context.  It proves nothing, unless the caller sets proves. */
 extern void mergetree_open(MergeTree *tree, uint32 nsources, MergeCompare compare, void *arg);
 extern void mergetree_close(MergeTree *tree);
 

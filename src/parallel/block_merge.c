@@ -14,6 +14,7 @@
 
 #include "block_merge.h"
 #include "prefix_merge.h"
+#include "src/merge/merge_proof.h"
 #include "src/rows/rowcompare.h"
 
 /* A block with rows that have not been returned. */
@@ -70,6 +71,7 @@ struct BlockMerge
 	uint32		items_room;
 	PrefixMerge *by_engine;		/* the merge if prefixes are the whole keys */
 	uint32		ready_room;
+	MergeProof	proof;			/* that prefixes ascend */
 
 	const char **ready;			/* merged rows, as in MergedRows */
 	BlockMergeStats stats;
@@ -91,6 +93,7 @@ blockmerge_open(const SortColumns *columns, TupleDesc desc, int participants)
 	merge->streams = palloc0(sizeof(Stream) * participants);
 	merge->parts = palloc0(sizeof(Part) * participants);
 	merge->uniform = palloc0(ROW_HEADER_BYTES + BARE_BYTES);
+	merge->proof.rank = -1;
 	MemoryContextSwitchTo(old);
 	return merge;
 }
@@ -342,18 +345,6 @@ other_array(BlockMerge *merge, void *array, Size bytes)
 	return MemoryContextAllocZero(merge->cxt, bytes);
 }
 
-/* Enlarges the engine's arrays for a merge by prefixes. */
-static void
-make_room_for_words(BlockMerge *merge, uint32 count)
-{
-	MemoryContext old = MemoryContextSwitchTo(merge->cxt);
-
-	if (merge->by_engine == NULL)
-		merge->by_engine = prefixmerge_open(merge->nstreams);
-	prefixmerge_room(merge->by_engine, count);
-	MemoryContextSwitchTo(old);
-}
-
 /* Enlarges the arrays for a number of rows. */
 static void
 make_room(BlockMerge *merge, uint32 count)
@@ -365,7 +356,7 @@ make_room(BlockMerge *merge, uint32 count)
 		merge->ready = other_array(merge, merge->ready, sizeof(char *) * (merge->ready_room + MERGED_AHEAD));
 	}
 	if (merge->how == BLOCK_PREFIXES)
-		make_room_for_words(merge, count);
+		prefixmerge_room(&merge->by_engine, merge->cxt, merge->nstreams, count);
 	else if (count > merge->items_room)
 	{
 		merge->items_room = merge->ready_room;
@@ -408,7 +399,7 @@ goes_before(BlockMerge *merge, BlockKeys how, const MergeRow *item, const MergeR
 	return compare_tied(merge, how, item->row, earlier->row) < 0;
 }
 
-/* Merges two parts into items.  If ready is set, writes only their rows, to ready. */
+/* Merges two parts into items.  If ready is set, writes only their rows, to ready, and proves their order. */
 static pg_attribute_always_inline void
 merge_two(BlockMerge *merge, BlockKeys how, const Part *left, const Part *right, MergeRow *items, const char **ready)
 {
@@ -416,6 +407,8 @@ merge_two(BlockMerge *merge, BlockKeys how, const Part *left, const Part *right,
 	const MergeRow *b = right->items;
 	const MergeRow *a_end = a + left->count;
 	const MergeRow *b_end = b + right->count;
+	uint64		before = merge->proof.word;
+	bool		descends = false;
 
 	while (a < a_end && b < b_end)
 	{
@@ -426,6 +419,8 @@ merge_two(BlockMerge *merge, BlockKeys how, const Part *left, const Part *right,
 			*ready++ = from->row;
 		else
 			*items++ = *from;
+		descends |= before > from->prefix;
+		before = from->prefix;
 		a += !second;
 		b += second;
 	}
@@ -436,11 +431,15 @@ merge_two(BlockMerge *merge, BlockKeys how, const Part *left, const Part *right,
 	}
 	while (a < a_end)
 	{
+		descends |= before > a->prefix;
+		before = a->prefix;
 		if (ready)
 			*ready++ = (a++)->row;
 		else
 			*items++ = *a++;
 	}
+	if (ready)
+		mergeproof_leave(&merge->proof, before, descends);
 }
 
 /* Specialises merge_two for each kind of output. */
@@ -504,6 +503,8 @@ take_ready(BlockMerge *merge, OpenBlock *block)
 {
 	const char **to = merge->ready;
 
+	if (block->prefixes)
+		mergeproof_words(&merge->proof, block->prefixes + block->at, block->end - block->at);
 	for (uint32 i = block->at; i < block->end; i++)
 		*to++ = row_of(merge, block, i);
 	block->at = block->end;
@@ -522,6 +523,7 @@ blockmerge_prepare(BlockMerge *merge, MergedRows *rows)
 	if (rank < 0)
 		return false;
 	make_room(merge, count);
+	mergeproof_enter(&merge->proof, rank);
 	for (int i = 0; i < merge->nstreams; i++)
 	{
 		Stream	   *stream = &merge->streams[i];
@@ -555,6 +557,7 @@ blockmerge_prepare(BlockMerge *merge, MergedRows *rows)
 	{
 		merge->by_engine->starts[nparts] = place;
 		prefixmerge_run(merge->by_engine, nparts, merge->ready);
+		mergeproof_words(&merge->proof, merge->by_engine->merged, count);
 	}
 	else
 		merge_all(merge, nparts);
@@ -571,6 +574,7 @@ blockmerge_reset(BlockMerge *merge)
 	close_blocks(merge, true);
 	merge->any = false;
 	merge->stride = 0;
+	merge->proof.rank = -1;
 }
 
 void

@@ -13,8 +13,9 @@
 
 StaticAssertDecl(sizeof(char *) == WIDTH, "the engine takes rows as values of 8 bytes");
 
-PrefixMerge *
-prefixmerge_open(int parts)
+/* Opens a merge of at most this many parts, in the current memory context. */
+static PrefixMerge *
+open_merge(int parts)
 {
 	PrefixMerge *merge = palloc0(sizeof(PrefixMerge));
 	gs_host		host = bigmem_host(bigmem_create(CurrentMemoryContext));
@@ -36,18 +37,28 @@ other_array(PrefixMerge *merge, void *array, Size bytes)
 	return memory;
 }
 
-void
-prefixmerge_room(PrefixMerge *merge, uint32 rows)
+/* Enlarges the arrays. */
+static void
+enlarge(PrefixMerge *merge, uint32 rows)
 {
-	if (rows <= merge->room)
-		return;
-	rows = Max(rows, 2 * merge->room);
 	merge->temp_bytes = gs_merge_runs_temp_bytes(merge->engine, WIDTH, WIDTH, rows, 2);
 	merge->prefixes = other_array(merge, merge->prefixes, rows * WIDTH);
 	merge->rows = other_array(merge, merge->rows, rows * WIDTH);
 	merge->merged = other_array(merge, merge->merged, rows * WIDTH);
 	merge->temp = other_array(merge, merge->temp, merge->temp_bytes);
 	merge->room = rows;
+}
+
+void
+prefixmerge_room(PrefixMerge **merge, MemoryContext cxt, int parts, uint32 rows)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	if (*merge == NULL)
+		*merge = open_merge(parts);
+	if (rows > (*merge)->room)
+		enlarge(*merge, Max(rows, 2 * (*merge)->room));
+	MemoryContextSwitchTo(old);
 }
 
 void

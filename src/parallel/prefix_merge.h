@@ -19,11 +19,11 @@ typedef struct PrefixMerge
 	Size		temp_bytes;
 } PrefixMerge;
 
-/* Opens a merge of at most this many parts, in the current memory context. */
-extern PrefixMerge *prefixmerge_open(int parts);
-
-/* Enlarges the arrays for a number of rows, discarding their contents. */
-extern void prefixmerge_room(PrefixMerge *merge, uint32 rows);
+/*
+ * Enlarges the arrays for a number of rows, discarding their contents.  Opens the merge, of at most this many parts, in
+ * a memory context, if it is NULL.
+ */
+extern void prefixmerge_room(PrefixMerge **merge, MemoryContext cxt, int parts, uint32 rows);
 
 /* Merges the rows of all parts into ready.  Rows with equal prefixes keep the order of their parts. */
 extern void prefixmerge_run(PrefixMerge *merge, int parts, const char **ready);

@@ -1,6 +1,6 @@
 -- A Merge Append becomes a GpuMergeAppend: rows in PostgreSQL's order whatever the keys, started again, ended early, in both directions.
 \ir setup.psql
-SELECT plan(76);
+SELECT plan(80);
 SET enable_indexscan = on;
 SET enable_indexonlyscan = on;
 SET enable_seqscan = off;
@@ -162,6 +162,19 @@ SELECT pg_temp.same_rows('SELECT a.few, count(*), sum(b.id) FROM p a JOIN p b US
 SELECT pg_temp.same_rows('SELECT a.few, count(*), sum(b.id) FROM p a FULL JOIN (SELECT * FROM p WHERE few > 1 AND id % 90 = 0) b ON a.few = b.few GROUP BY 1 ORDER BY 1', 'and of an outer join');
 RESET enable_hashjoin;
 RESET enable_nestloop;
+
+-- indexes whose order is no longer that of their expression: PostgreSQL does not notice, and neither does gpusort unless it is asked to prove
+CREATE FUNCTION gpusort_append.changing(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
+CREATE INDEX ON p (gpusort_append.changing(id));
+ANALYZE p;
+SELECT matches(pg_temp.plan_of('SELECT id FROM p ORDER BY changing(id)'), 'GpuMergeAppend', 'in the order of an expression: the plan');
+SET gpusort.verify = words;
+SELECT pg_temp.same_ids('SELECT id FROM p ORDER BY changing(id)', 'SELECT id FROM p ORDER BY id', 'and its rows, proved');
+CREATE OR REPLACE FUNCTION gpusort_append.changing(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN -$1; END';
+SELECT throws_ok('SELECT id FROM p ORDER BY changing(id)', 'XX001', 'gpusort found rows in a wrong order while it merged them',
+	'indexes in a wrong order are noticed');
+RESET gpusort.verify;
+SELECT lives_ok('SELECT id FROM p ORDER BY changing(id)', 'and are not unless asked for');
 
 -- in a parallel worker
 SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \gset

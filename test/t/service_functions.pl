@@ -86,7 +86,7 @@ is(jobs('scan', 'fallback IS NOT NULL'), '0', 'which is no fallback');
 my %reason = (
 	crash => 'GPU service was lost',
 	hang => 'GPU service did not answer',
-	corrupt => 'GPU service gave a wrong order',
+	corrupt => 'GPU service gave a wrong answer',
 	oom => 'out of device memory',
 	'short:10' => 'GPU service broke the protocol');
 my @faults = (

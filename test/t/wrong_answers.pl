@@ -7,7 +7,7 @@ use GpuSortService;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $wrong = 'GPU service gave a wrong order';
+my $wrong = 'GPU service gave a wrong answer';
 my $node = service_node('wrong_answers', '');
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE a AS SELECT array_agg(hashint8(i) % 1000 ORDER BY i) i4, array_agg(hashint8extended(i, 1) % 100000

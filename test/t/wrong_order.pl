@@ -12,7 +12,7 @@ use Test::More;
 my $rows = 400000;
 my $first = 'order';
 my $late = 'order@next';
-my $wrong = 'GPU service gave a wrong order';
+my $wrong = 'GPU service gave a wrong answer';
 my $aside = 'GPU is set aside after wrong answers';
 
 my $node = service_node('wrong_order', '');
