@@ -12,6 +12,7 @@
 
 #include "src/base/compat.h"
 #include "src/engine/stat.h"
+#include "src/engine/trust.h"
 #include "columns_added.h"
 #include "columns_answer.h"
 #include "columns_leaves.h"
@@ -196,8 +197,7 @@ fetch(Asking *asking, const StoreQuestion *about, bool *stale)
 	bool		reduces = store_reduces(about);
 
 	if (!(reduces ?
-		  store_answer(asking->link, asking->added.count, reduced, gs_steps_result_bytes(about->steps), &answer, stale,
-					   &overflow, &failure) :
+		  store_answer(asking->link, about, asking->added.count, reduced, &answer, stale, &overflow, &failure) :
 		  store_answer_groups(asking->link, about, asking->added.count, &answer, &groups, stale, &overflow, &too_many,
 							  &failure)))
 		return failure_of(asking, *stale, overflow, too_many, failure);
@@ -399,6 +399,21 @@ find_engine(Asking *asking)
 			strlcpy(figures->device, info.name, sizeof(figures->device));
 }
 
+/* Returns true if columns lie on a device that gets no more jobs, as its answers were wrong. */
+static bool
+lie_aside(const Asking *asking, uint32 aside)
+{
+	StoreInfo	info;
+	EngineFailure failure;
+
+	for (int i = 0; i < asking->leaves.count && aside != 0; i++)
+		if (asking->leaves.list[i].held != NULL &&
+			store_info(asking->link, RelationGetRelid(asking->leaves.list[i].rel), &info, &failure) &&
+			info.device >= 0 && (aside >> info.device & 1) != 0)
+			return true;
+	return false;
+}
+
 /* Answers over a link. */
 static const char *
 answer_over(Asking *asking)
@@ -408,6 +423,8 @@ answer_over(Asking *asking)
 	const char *why = leaves_find_held(leaves, asking->link, question->query);
 	bool		strings = leaves_have_strings(question->query);
 
+	if (why == NULL && lie_aside(asking, trust_aside()))
+		why = failed(asking, ENGINE_SET_ASIDE);
 	if (why == NULL && !strings)
 		why = columns_steps(question->query, &question->values, &question->steps);
 	question->rows = question->groups = 0;
@@ -443,6 +460,28 @@ note(uint64 table, const char *why)
 		return;
 	store_note(link, table, why);
 	store_park(link);
+}
+
+/* Records that the device, if it is one, on which a table's columns lie gave a wrong answer. */
+static void
+blame(Oid relation)
+{
+	StoreInfo	info;
+	EngineFailure failure;
+	ServiceLink *link = store_open(&failure);
+
+	if (link == NULL)
+		return;
+	if (store_info(link, relation, &info, &failure) && info.device >= 0)
+		trust_lose((uint32) info.device, info.name);
+	store_park(link);
+}
+
+void
+columns_gave_wrong_rows(Relation table)
+{
+	stat_count_left(JOB_COLUMNS, ENGINE_WRONG_ORDER);
+	blame(RelationGetRelid(table));
 }
 
 /* Returns NULL, or why this transaction cannot be answered from columns. */
@@ -492,6 +531,8 @@ answer(Asking *asking)
 	}
 	PG_END_TRY();
 	store_park(link);
+	if (asking->failure == ENGINE_WRONG_ORDER)
+		blame(RelationGetRelid(held_leaf(asking)->rel));
 	if (why != NULL)
 		note(first_held(&asking->leaves), why);
 	return why;

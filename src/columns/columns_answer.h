@@ -51,4 +51,7 @@ typedef struct ColumnsQuestion
 /* Answers.  Returns NULL, or why columns cannot. */
 extern const char *columns_answer(ColumnsQuestion *question);
 
+/* Counts that rows which columns of a table gave were found to be wrong, and records it of their device. */
+extern void columns_gave_wrong_rows(Relation table);
+
 #endif

@@ -6,6 +6,8 @@
  * that columns do not know are tested.  If columns cannot answer, TIDs come from its child, PostgreSQL's own scan, or a
  * sort over it.  So whichever it is, what the node returns is made of a row of the table.
  *
+ * Rows of an order are compared with the one before as they come; the first ones, before one of them leaves.
+ *
  * A Limit right above it does not have to take the rows that it passes over: they are not fetched, and its position
  * says that they are done.
  */
@@ -20,6 +22,10 @@
 #include "src/nodes/limits.h"
 #include "columns_rows_node.h"
 #include "row_fetch.h"
+#include "rows_proof.h"
+
+/* Rows of an order that are compared before the first one leaves. */
+#define PROVED_FIRST 256
 
 typedef struct GpuRowsState
 {
@@ -27,6 +33,7 @@ typedef struct GpuRowsState
 	LimitState *limit;			/* right above; NULL: none */
 	RowPlaces	places;
 	RowFetch	fetch;
+	RowsProof  *proof;			/* of their order; NULL: they have none, or it is believed */
 	uint64		passed;			/* rows before the page that were asked for, */
 	uint64		most;			/* of which this many are wanted; 0: all */
 	bool		left;			/* a row of this scan has left */
@@ -54,6 +61,8 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	css->ss.ps.scanops = css->ss.ss_ScanTupleSlot->tts_ops;
 	ExecAssignScanProjectionInfo(&css->ss);
 	css->ss.ps.qual = ExecInitQual(css->ss.ps.plan->qual, &css->ss.ps);
+	if (parts->sorted != NIL && gpusort_verify != VERIFY_OFF)
+		node->proof = rowsproof_open(parts->sorted, parts->orders, RelationGetDescr(rel));
 }
 
 /* OurNode.limit: keeps a Limit that takes the node's own rows. */
@@ -171,20 +180,30 @@ begin_scan(GpuRowsState *node)
 		begin_child(node);
 }
 
-/*
- * Leaves the scan to the child, as a row is not there.  Too late if others have left.
- */
+/* Ends the fetching of rows, or has it begin again. */
 static void
-leave_to_child(GpuRowsState *node)
+rewind_fetch(GpuRowsState *node)
+{
+	if (node->proof != NULL)
+		rowsproof_rewind(node->proof);
+	row_fetch_rewind(&node->fetch);
+}
+
+/* Leaves the scan to the child, as rows are wrong.  Too late if some have left. */
+static void
+leave_to_child(GpuRowsState *node, const char *why)
 {
 	GpuColumnsState *columns = &node->columns;
+	Relation	rel = columns->css.ss.ss_currentRelation;
 
-	row_fetch_rewind(&node->fetch);
-	columns->why = "a row that columns found is not there";
+	rewind_fetch(node);
+	columns->why = why;
+	columns_gave_wrong_rows(rel);
 	if (node->left || gpusort_columns == COLUMNS_FORCE)
 		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-						errmsg("a row that columns found is not in table \"%s\"",
-							   RelationGetRelationName(columns->css.ss.ss_currentRelation))));
+						errmsg("columns found wrong rows in table \"%s\"", RelationGetRelationName(rel)),
+						errdetail("Reason: %s.", why),
+						errhint("Do not use the rows returned so far. Repeat the query with gpusort.columns set to off.")));
 	columns->answered = false;
 	begin_child(node);
 }
@@ -207,25 +226,59 @@ next_of_child(const GpuRowsState *node)
 	return true;
 }
 
+/* Fetches the next row that columns found.  Returns false at the end, or with what is wrong. */
+static bool
+next_found(GpuRowsState *node, const char **why)
+{
+	TupleTableSlot *slot = node->columns.css.ss.ss_ScanTupleSlot;
+	MemoryContext old;
+	bool		proved;
+
+	if (!row_fetch_next(&node->fetch, slot))
+	{
+		*why = node->fetch.missing ? "a row that columns found is not there" : NULL;
+		return false;
+	}
+	if (node->proof == NULL)
+		return true;
+	old = MemoryContextSwitchTo(node->columns.css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	proved = rowsproof_take(node->proof, slot);
+	MemoryContextSwitchTo(old);
+	*why = proved ? NULL : "rows that columns found are in a wrong order";
+	return proved;
+}
+
+/* Looks at the first rows of an order, and begins again.  Returns what is wrong with them, or NULL. */
+static const char *
+first_rows_wrong(GpuRowsState *node)
+{
+	const char *why = NULL;
+
+	for (int i = 0; i < PROVED_FIRST && next_found(node, &why); i++)
+		CHECK_FOR_INTERRUPTS();
+	ExecClearTuple(node->columns.css.ss.ss_ScanTupleSlot);
+	rewind_fetch(node);
+	return why;
+}
+
 /* Fetches the next row.  Returns false at the end. */
 static bool
 next_row(GpuRowsState *node)
 {
-	TupleTableSlot *slot = node->columns.css.ss.ss_ScanTupleSlot;
-
 	if (node->columns.answered)
 	{
 		bool		first = node->fetch.next == 0;
+		const char *why = first && node->proof != NULL ? first_rows_wrong(node) : NULL;
 
-		if (row_fetch_next(&node->fetch, slot))
+		if (why == NULL && next_found(node, &why))
 		{
 			if (first)
 				pass_over(node);
 			return true;
 		}
-		if (!node->fetch.missing)
+		if (why == NULL)
 			return false;
-		leave_to_child(node);
+		leave_to_child(node, why);
 	}
 	return next_of_child(node);
 }
@@ -270,7 +323,9 @@ end_node(CustomScanState *css)
 	GpuRowsState *node = (GpuRowsState *) css;
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
-	row_fetch_rewind(&node->fetch);
+	rewind_fetch(node);
+	if (node->proof != NULL)
+		rowsproof_close(node->proof);
 	ExecEndNode(node->columns.child);
 }
 
@@ -282,7 +337,7 @@ rescan_node(CustomScanState *css)
 	PlanState  *child = node->columns.child;
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
-	row_fetch_rewind(&node->fetch);
+	rewind_fetch(node);
 	node->columns.returned = node->left = false;
 	if (css->ss.ps.chgParam != NULL)
 	{

@@ -17,6 +17,7 @@
 
 #include "kernels/gs_steps.h"
 #include "src/engine/link.h"
+#include "groups_proof.h"
 
 /* A page of a segment: rows lie in the order of pages, and in the order of line pointers within a page. */
 typedef struct gsd_page StorePage;
@@ -150,11 +151,11 @@ extern char *store_rows_buffer(ServiceLink *link, Size *bytes, EngineFailure *wh
 extern bool store_rows_send(ServiceLink *link, EngineFailure *why);
 
 /*
- * Ends the input of rows, of which there were added, waits, and copies the results, which have exactly this many bytes.
- * After false, *stale as in store_check, or *overflow: an engine met what would be an error (GS_OVERFLOW).
+ * Ends the input of rows, of which there were added, waits, and copies the results of the question's list.  After
+ * false, *stale as in store_check, or *overflow: an engine met what would be an error (GS_OVERFLOW).
  */
-extern bool store_answer(ServiceLink *link, uint64 added, void *results, Size bytes, StoreAnswer *answer, bool *stale,
-						 bool *overflow, EngineFailure *why);
+extern bool store_answer(ServiceLink *link, const StoreQuestion *question, uint64 added, void *results,
+						 StoreAnswer *answer, bool *stale, bool *overflow, EngineFailure *why);
 
 /* Groups of an answer, or rows as TIDs, as they come. */
 typedef struct StoreGroups
@@ -173,6 +174,7 @@ typedef struct StoreGroups
 	uint64	   *seen;			/* fingerprints of keys, or rows; NULL: not looked at */
 	uint64		nseen;			/* a power of 2 */
 	gs_reduced *last;			/* the group before, with TOP */
+	GroupsProof proof;			/* not of rows */
 } StoreGroups;
 
 /*

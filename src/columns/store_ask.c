@@ -4,8 +4,9 @@
  *
  * The mask, the list, and further tables or ranks lie in the first slots of the ring until the answer is there; chunks
  * of rows use the others.  Groups that fit an area come with the answer, others in parts.  What a service that is wrong
- * may say is found where it can be: more groups than rows or than TOP asks for, counts that rows cannot have, a group
- * that comes twice, groups out of TOP's order; the same of rows, but for their order, which only the table knows.
+ * may say is found where it can be: more groups than rows or than TOP asks for, counts that rows cannot have, or that
+ * are not those of all rows (groups_proof.h), a group that comes twice, groups out of TOP's order; of rows, that one
+ * comes twice: their order only the table knows (rows_proof.h).
  */
 #include "postgres.h"
 
@@ -253,9 +254,11 @@ possible(const gs_reduced *reduced, uint64 n, uint64 rows)
 }
 
 bool
-store_answer(ServiceLink *link, uint64 added, void *results, Size bytes, StoreAnswer *answer, bool *stale,
-			 bool *overflow, EngineFailure *why)
+store_answer(ServiceLink *link, const StoreQuestion *question, uint64 added, void *results, StoreAnswer *answer,
+			 bool *stale, bool *overflow, EngineFailure *why)
 {
+	Size		bytes = gs_steps_result_bytes(question->steps);
+	GroupsProof proof;
 	gsd_message message;
 	gs_status	status;
 	bool		good = finish(link, added, &message, &status, why);
@@ -270,6 +273,10 @@ store_answer(ServiceLink *link, uint64 added, void *results, Size bytes, StoreAn
 		return false;
 	memcpy(results, link_area(link, 0), bytes);
 	if (!possible(results, bytes / sizeof(gs_reduced), answer->rows + added))
+		return false;
+	groupsproof_begin(&proof, question->steps, answer->rows + added);
+	*why = ENGINE_WRONG_ORDER;
+	if (!groupsproof_take(&proof, results, 1) || !groupsproof_end(&proof))
 		return false;
 	*why = ENGINE_OK;
 	return true;
@@ -400,6 +407,13 @@ store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 add
 	if (!count_possible(groups->steps, groups->count, groups->rows) ||
 		message.answered.bytes != groups->count * groups->bytes)
 		return false;
+	if (gs_steps_rows(groups->steps) == NULL)
+		groupsproof_begin(&groups->proof, groups->steps, groups->rows);
+	if (gs_steps_rows(groups->steps) == NULL && groups->count == 0 && !groupsproof_end(&groups->proof))
+	{
+		*why = ENGINE_WRONG_ORDER;
+		return false;
+	}
 	make_fingerprints(groups);
 	groups->last = palloc(groups->bytes);
 	if (!link->asking)
@@ -449,6 +463,19 @@ give_area_back(StoreGroups *groups, EngineFailure *why)
 	return link_send(groups->link, &taken.head, why);
 }
 
+/* Checks groups that have been copied, which may be the last ones.  Rows are checked elsewhere. */
+static EngineFailure
+check_groups(StoreGroups *groups, const gs_reduced *copied, uint64 n)
+{
+	if (gs_steps_rows(groups->steps) != NULL)
+		return ENGINE_OK;
+	if (!groups_possible(groups, copied, n))
+		return ENGINE_PROTOCOL;
+	if (!groupsproof_take(&groups->proof, copied, n) || (n == groups->left && !groupsproof_end(&groups->proof)))
+		return ENGINE_WRONG_ORDER;
+	return ENGINE_OK;
+}
+
 uint64
 store_groups(StoreGroups *groups, void *out, uint64 room, EngineFailure *why)
 {
@@ -459,11 +486,9 @@ store_groups(StoreGroups *groups, void *out, uint64 room, EngineFailure *why)
 		return 0;
 	n = Min(room, groups->nhere);
 	memcpy(out, groups->here, n * groups->bytes);
-	if (!all_new(groups, out, n) || (gs_steps_rows(groups->steps) == NULL && !groups_possible(groups, out, n)))
-	{
-		*why = ENGINE_PROTOCOL;
+	*why = all_new(groups, out, n) ? check_groups(groups, out, n) : ENGINE_PROTOCOL;
+	if (*why != ENGINE_OK)
 		return 0;
-	}
 	groups->here += n * groups->bytes;
 	groups->nhere -= (uint32) n;
 	groups->left -= n;

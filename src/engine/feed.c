@@ -36,7 +36,7 @@ feed_left(gs_op op, const EngineJob *job, EngineFailure why)
 {
 	stat_count_left(op, why);
 	if (why == ENGINE_WRONG_ORDER)
-		trust_lose(job);
+		trust_lose(job->device, job->name);
 	ereport(DEBUG1, (errmsg_internal("gpusort uses the CPU: %s", engine_failure_text(why))));
 }
 

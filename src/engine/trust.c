@@ -42,12 +42,12 @@ add_wrong(uint32 device)
 }
 
 void
-trust_lose(const EngineJob *job)
+trust_lose(uint32 device, const char *name)
 {
-	bool		aside = add_wrong(job->device);
+	bool		aside = add_wrong(device);
 
 	ereport(LOG,
-			(errmsg("gpusort got a wrong answer from device %u (%s)", job->device, job->name),
+			(errmsg("gpusort got a wrong answer from device %u (%s)", device, name),
 			 aside ? errdetail("It is the second one: the device is set aside.") : 0,
 			 aside ? errhint("It is used again after ten minutes, or once the configuration is reloaded.") : 0));
 }

@@ -6,8 +6,8 @@
 
 #include "stat.h"
 
-/* Records a job's wrong answer and logs it.  The second one excludes the device. */
-extern void trust_lose(const EngineJob *job);
+/* Records a device's wrong answer and logs it.  The second one excludes the device. */
+extern void trust_lose(uint32 device, const char *name);
 
 /* Returns the excluded devices, a bit each. */
 extern uint32 trust_aside(void);

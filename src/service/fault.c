@@ -114,6 +114,15 @@ gsd_fault_piece(bool chosen, uint64_t given, char *part, uint64_t count, uint64_
 		swap_pair(given, part, count, bytes);
 }
 
+/* Changes how many rows a group's aggregates have counted, if they have any. */
+static void
+count_wrong(gs_reduced *group, const gs_group_step *step, uint64_t by)
+{
+	for (uint32_t i = 0; i < step->naggregates; i++)
+		if (group[step->nkeys + i].count > 0)
+			group[step->nkeys + i].count += by;
+}
+
 void
 gsd_fault_groups(bool chosen, uint64_t given, char *part, uint64_t count, const gs_steps *steps)
 {
@@ -131,6 +140,12 @@ gsd_fault_groups(bool chosen, uint64_t given, char *part, uint64_t count, const 
 		memcpy(part + (count - 1) * bytes, part, bytes);
 	if (count > 1 && gsd_fault_here(chosen, FAULT_ORDER, STAGE_FINISH))
 		reverse(part, count, bytes);
+	if (chosen && options.fault == FAULT_SWAP)
+		swap_pair(given, part, count, bytes);
+	if (given == 0 && count > 0 && group != NULL && gsd_fault_here(chosen, FAULT_COUNT, STAGE_FINISH))
+		count_wrong((gs_reduced *) part, group, UINT64_MAX);
+	if (given == 0 && count > 0 && group != NULL && gsd_fault_here(chosen, FAULT_COUNT, STAGE_NEXT))
+		count_wrong((gs_reduced *) part, group, 1);
 	/* a line that its page does not have, in place of the first row's */
 	if (count > 0 && group == NULL && gsd_fault_here(chosen, FAULT_ORDER, STAGE_NEXT))
 		*(uint64_t *) part |= 0xff;

@@ -39,8 +39,9 @@ usage(void)
 		   "  --core                  may leave core files, which hold users' values (default: none)\n"
 		   "  --fault=KIND[:N][@STAGE]  for tests, fail: crash, hang, corrupt, oom, device, version, babble (much\n"
 		   "                          is said), short:N (the order ends after N rows), keys (all are taken for\n"
-		   "                          zeros), swap:N (the rows at N and N + 1 of the order are swapped), or order\n"
-		   "                          (parts of the result are reversed); at begin, add, finish\n"
+		   "                          zeros), swap:N (the rows at N and N + 1 of the order are swapped), order\n"
+		   "                          (parts of the result are reversed), or count (a row of a group is not\n"
+		   "                          counted, or at next counted twice); at begin, add, finish\n"
 		   "                          (of a result: the first part), next (the other parts), or rest (no job has\n"
 		   "                          come for --idle)\n"
 		   "  --fault-every=N         only in every Nth job\n"
@@ -73,11 +74,11 @@ read_fault(const char *text)
 {
 	static const char *const kinds[] = {"none",  "crash", "hang",  "corrupt", "keys",
 										"order", "oom",	  "short", "version", "babble", "device",  "dead",
-										"swap",	 NULL};
+										"swap",	 "count", NULL};
 	static const char *const stages[] = {"begin", "add", "finish", "next", "rest", NULL};
 	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT, STAGE_ADD,
 										STAGE_FINISH, STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN, STAGE_BEGIN, STAGE_FINISH,
-										STAGE_FINISH, STAGE_NEXT};
+										STAGE_FINISH, STAGE_NEXT, STAGE_FINISH};
 	size_t length = strcspn(text, ":@");
 	int kind = word(text, length, kinds);
 

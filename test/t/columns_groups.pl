@@ -120,6 +120,22 @@ foreach my $case (
 	is(changed('on', $digests), $right, "$fault: the right answers");
 }
 
+# A row that is lost, or counted twice: the groups of all rows have as many as were looked at, and one that has more is
+# none of the protocol's.
+$query{all} = 'SELECT count(*), sum(n) FROM t';
+foreach my $case ([ 'count@finish', 'few', 'many', 'partitions', 'all' ], [ 'count@next', 'few', 'many', 'partitions' ])
+{
+	my ($fault, @failing) = @$case;
+	my $counts = join ";\n", map { digest_of($query{$_}) } @failing;
+
+	service_with($node, "--fault=$fault --fault-every=1");
+	wait_until_held();
+	is_deeply([ answered_by(@query{@failing}) ], [ ('not used (GPU service gave a wrong answer)') x @failing ],
+		"$fault: why");
+	is(changed('on', $counts), changed('off', $counts), "$fault: the right answers");
+	is(counted($node, 'GPU service gave a wrong answer'), 2 * @failing, "$fault: counted");
+}
+
 # A service that dies or stops, which is begun anew.
 foreach my $fault ('crash@begin', 'crash@add', 'crash@finish', 'crash@next', 'hang@finish', 'hang@next')
 {

@@ -136,6 +136,7 @@ $node->append_conf('postgresql.conf', "gpusort.timeout = $timeout");
 # fails while rows come in parts.
 my $impossible = "the service's answer is impossible";
 my $broken = 'GPU service broke the protocol';
+my $misplaced = 'rows that columns found are in a wrong order';
 my %rows_of = (
 	page => 'SELECT id, n FROM t ORDER BY n DESC, id LIMIT 500 OFFSET 20000',
 	rows => 'SELECT id, n FROM t WHERE a = 77 AND n > 500',
@@ -143,7 +144,9 @@ my %rows_of = (
 foreach my $case (
 	[ 'corrupt@finish', $broken, $impossible ], [ 'corrupt@next', $broken, $impossible ],
 	[ 'keys@finish', $broken, $impossible ], [ 'short:0@next', $broken, $broken ],
-	[ 'order@next', ('a row that columns found is not there') x 2 ], [ 'short:40000@finish', $broken, $broken ],
+	[ 'order@next', ('a row that columns found is not there') x 2 ],
+	[ 'order@finish', $misplaced, 'columns', $misplaced ], [ 'swap:100', $misplaced, 'columns', $misplaced ],
+	[ 'short:40000@finish', $broken, $broken ],
 	[ 'oom@begin', 'out of device memory', 'out of device memory' ],
 	[ 'device@add', 'GPU failed', 'GPU failed' ], [ 'device@next', 'columns', 'columns', 'GPU failed' ])
 {
@@ -165,6 +168,22 @@ foreach my $case (
 			$node->safe_psql('postgres', "SET gpusort.columns = off; $rows_of{$kind}"),
 			"$fault, $kind: the right rows");
 	}
+}
+
+# Rows of an order that are found to be wrong when others have left.
+foreach my $case ([ 'page', 300 ], [ 'page', 498 ], [ 'many', 20000 ])
+{
+	my ($kind, $at) = @$case;
+	my $err;
+
+	service_with($node, "--fault=swap:$at --fault-every=1");
+	wait_until_held();
+	$node->psql('postgres', "SET enable_seqscan = off; SET enable_sort = off; $rows_of{$kind}", stdout => \my $out,
+		stderr => \$err);
+	like($err, qr/ERROR:  columns found wrong rows in table "t"\n.*Reason: $misplaced/s, "$kind, $at: an error");
+	is(counted($node, 'GPU service gave a wrong answer'), 1, "$kind, $at: counted");
+	is($node->safe_psql('postgres', "SET gpusort.verify = off; SET enable_seqscan = off; SET enable_sort = off; "
+		. "SELECT count(*) FROM ($rows_of{$kind}) x"), $kind eq 'page' ? 500 : 25000, "$kind, $at: off believes it");
 }
 
 # A service that goes while a session has its map, and one that has lost the tables.
