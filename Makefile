@@ -65,7 +65,7 @@ all install uninstall installcheck clean:
 endif
 
 .PHONY: check demo dist deb docs test test-large soak crash columns-storm columns-random columns-windows columns-rolls valgrind asan-server fuzz tsan coverage mutants gpucheck \
-	spills bench-columns bench-everyday bench-kernels bench-queries bench-shards
+	spills bench-columns bench-everyday bench-kernels bench-queries bench-sessions bench-shards
 
 # On a fresh machine: install what is missing, build, run in temporary directories, clean up; `make check`, above, is a part of test that takes
 # three minutes
@@ -156,6 +156,10 @@ bench-shards:
 # The queries of TPC-H, of TPC-DS and others like them, as a user of a stock server asks them
 bench-everyday:
 	@PG_CONFIG='$(PG_CONFIG)' bench/everyday.sh
+
+# Hundreds of sessions that sort and ask columns while the service is killed: memory over time, and pgbench beside them
+bench-sessions:
+	@PG_CONFIG='$(PG_CONFIG)' bench/sessions.sh
 
 # ClickBench's queries and others over resident columns, beside PostgreSQL and DuckDB; needs PyPI and GitHub once
 bench-columns:

@@ -23,7 +23,7 @@ may_include() {
 	case $1 in
 		.) echo plan index parallel shares topn totals append aggregates columns out core nodes engine base ;;
 		plan) echo parallel shares topn totals append aggregates columns cost core nodes keys engine base ;;
-		columns) echo core nodes keys engine base ;;
+		columns) echo rows core nodes keys engine base ;;
 		index) echo core rows merge keys engine base ;;
 		parallel) echo cost core rows nodes merge out keys engine base ;;
 		append) echo cost core rows nodes merge keys engine base ;;

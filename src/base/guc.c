@@ -150,7 +150,7 @@ define_sort_settings(void)
 	DefineCustomEnumVariable("gpusort.verify",
 							 "Checks what engines answer, by words of keys or by the types' comparison functions.",
 							 "\"words\" looks at all neighbours of an order as rows are given out, \"auto\" does so "
-							 "where a GPU answered and it is cheap, else at a sample of what a GPU answers; "
+							 "where it is cheap, else at a sample of what a GPU answers; "
 							 "\"sample\" looks at one also of what the CPU does; \"full\" looks at everything before "
 							 "the first row is given out.",
 							 &gpusort_verify, VERIFY_AUTO, verify_options, PGC_USERSET, 0, NULL, NULL, NULL);

@@ -42,7 +42,7 @@ typedef enum EngineChoice
 
 typedef enum GpusortVerify
 {
-	VERIFY_AUTO,				/* of what a GPU answers: as VERIFY_WORDS where that is cheap, else a sample */
+	VERIFY_AUTO,				/* as VERIFY_WORDS where that is cheap; else of what a GPU answers a sample */
 	VERIFY_OFF,
 	VERIFY_SAMPLE,
 	VERIFY_WORDS,				/* all neighbours of orders as rows are given out, by words where these decide */

@@ -203,7 +203,8 @@ leave_to_child(GpuRowsState *node, const char *why)
 		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
 						errmsg("columns found wrong rows in table \"%s\"", RelationGetRelationName(rel)),
 						errdetail("Reason: %s.", why),
-						errhint("Do not use the rows returned so far. Repeat the query with gpusort.columns set to off.")));
+						errhint("Do not use the rows returned so far. Repeat the query with gpusort.columns set to "
+								"off.")));
 	columns->answered = false;
 	begin_child(node);
 }

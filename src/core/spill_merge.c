@@ -55,8 +55,8 @@ mergekeys_open(const SortColumns *columns, TupleDesc desc)
 void
 mergekeys_add_weights(MergeKeys *merge, const SortKey *keys)
 {
-	if (keyprefix_add_weights(&merge->prefix, keys))
-		merge->proves = false;
+	(void) keyprefix_add_weights(&merge->prefix, keys);
+	merge->proves = false;
 }
 
 void

@@ -14,7 +14,7 @@ typedef struct MergeKeys MergeKeys;
 /* Opens the keys of rows of that descriptor.  Key prefixes (../merge/key_prefix.h) are compared first. */
 extern MergeKeys *mergekeys_open(const SortColumns *columns, TupleDesc desc);
 
-/* Compares primary weights, too, which may be wrong; see keyprefix_add_weights. */
+/* Compares primary weights, too, which may be wrong; see keyprefix_add_weights.  Nothing is proved then. */
 extern void mergekeys_add_weights(MergeKeys *merge, const SortKey *keys);
 
 /* Frees keys that no merge uses any more. */

@@ -26,7 +26,6 @@
 #include "index_choice.h"
 #include "index_workers.h"
 #include "src/base/compat.h"
-#include "src/merge/merge_proof.h"
 #include "src/merge/merge_tree.h"
 #include "src/rows/rowcompare.h"
 
@@ -336,8 +335,6 @@ read_first_rows(IndexWorkers *w)
 			weighed[w->sources[i].weighed] = true;
 	}
 	w->differ = weighed[false] && weighed[true];
-	/* weights may be wrong */
-	w->tree.proves = merge_is_proved() && (w->differ || !weighed[true]);
 	for (uint32 i = 0; w->differ && i < w->tree.nsources; i++)
 		if (w->sources[i].row != NULL)
 			take_words(&w->exact, w->sources[i].row, &w->tree.entries[i]);

@@ -32,7 +32,7 @@ verify_order_how(EngineKind kind, bool cheap)
 {
 	if (gpusort_verify != VERIFY_AUTO)
 		return (GpusortVerify) gpusort_verify;
-	return kind == ENGINE_CPU ? VERIFY_OFF : cheap ? VERIFY_WORDS : VERIFY_SAMPLE;
+	return cheap ? VERIFY_WORDS : kind == ENGINE_CPU ? VERIFY_OFF : VERIFY_SAMPLE;
 }
 
 GpusortVerify
