@@ -111,7 +111,8 @@ $session->query("SELECT gpusort_columns_add('$_')") foreach @facts;
 my $service = Processor::service($session);
 my %held = map { split /\|/ } split /\n/, $session->query(
 	'SELECT rel, sum(bytes) / 1000000 FROM gpusort_columns GROUP BY rel');
-print 'TPC-DS with resident columns of the facts: ', join(', ', map { sprintf '%s %.0f MB', $_, $held{$_} } @facts), "\n";
+print 'TPC-DS with resident columns of the facts: ',
+	join(', ', map { sprintf '%s %.0f MB', $_, $held{$_} } @facts), "\n";
 print $session->query('SELECT version()'), "\n\n";
 my (%why, %nodes, @changed);
 my $unchanged = 0;

@@ -241,6 +241,7 @@ codes_held(StringCodes *codes, const char *p, uint32 bytes)
 	return codes->ranks != NULL && code != GSD_NO_CODE ? codes->ranks->ranks[code] : code;
 }
 
+/* Has nothing impossible been found in the file of a dictionary? */
 bool
 codes_sound(const StringCodes *codes)
 {

@@ -217,7 +217,8 @@ test_strings(peer *p)
 	test_wrong(p);
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 152, 50, 1000, 600)) == GS_OK, "long ones come");
 	tap_ok(map_dictionary(p, 0, &large) && small.file->retired && !large.file->retired &&
-			   gsd_entries_count(&large) == 202 && gsd_entries_find(&large, small.strings, 40) == 0, "in a larger copy");
+			   gsd_entries_count(&large) == 202 && gsd_entries_find(&large, small.strings, 40) == 0,
+		   "in a larger copy");
 	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 202, 100, 2000, 8)) == GS_TOO_BIG &&
 			   p->in.done.number == 1,
 		   "more codes than the width has");

@@ -263,7 +263,8 @@ foreach my $damage (qw(none sizes slots room count ends back long wide index ful
 
 		like($why, $want, "$damage, $kind: why");
 		is($node->safe_psql('postgres', $strings{$kind}),
-			$node->safe_psql('postgres', "SET gpusort.columns = off; $strings{$kind}"), "$damage, $kind: the right answer")
+			$node->safe_psql('postgres', "SET gpusort.columns = off; $strings{$kind}"),
+			"$damage, $kind: the right answer")
 		  unless $others;
 	}
 }

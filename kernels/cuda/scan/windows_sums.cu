@@ -32,6 +32,7 @@ struct sum_scan
 
 	static __device__ __forceinline__ state zero() { return {0, 0}; }
 
+	/* The value of a row; 0 for NULL. */
 	__device__ __forceinline__ state
 	load(u64 row) const
 	{
@@ -40,12 +41,14 @@ struct sum_scan
 		return {(u64) (gs_unsigned_wide) x, (u64) ((gs_unsigned_wide) x >> 64)};
 	}
 
+	/* Two neighbours together, mod 2^128. */
 	__device__ __forceinline__ state
 	add(state a, state b) const
 	{
 		return add_u128::add(a, b);
 	}
 
+	/* What is up to a row is before the next one. */
 	__device__ __forceinline__ void
 	store(u64 row, state upto) const
 	{
@@ -70,12 +73,14 @@ struct extreme_scan
 
 	static __device__ __forceinline__ state zero() { return {GS_NO_PLACE, 0}; }
 
+	/* A row by itself: its place unless it is NULL. */
 	__device__ __forceinline__ state
 	load(u64 row) const
 	{
 		return {null_at(from, row) ? GS_NO_PLACE : (u32) row, heads[row / 32] >> row % 32 & 1};
 	}
 
+	/* Two neighbours together: the place that counts from where the last partition of both begins. */
 	__device__ __forceinline__ state
 	add(state a, state b) const
 	{
@@ -89,6 +94,7 @@ struct extreme_scan
 		return {(least ? y <= x : y >= x) ? b.place : a.place, a.head};
 	}
 
+	/* The place up to a row, its own included. */
 	__device__ __forceinline__ void
 	store(u64 row, state upto) const
 	{
