@@ -57,7 +57,7 @@ SELECT pg_temp.compared('SELECT k, g, count(*) FROM events GROUP BY k, g', 2800,
 SELECT pg_temp.compared('SELECT k FROM events GROUP BY k', 400, 'GpuSort 1', false);
 SELECT pg_temp.planned('SELECT DISTINCT k FROM events', 'Unique(GpuSort(Seq Scan))');
 SELECT pg_temp.compared('SELECT DISTINCT k, g FROM events', 2800, 'GpuSort 1', false);
-SELECT pg_temp.compared('SELECT DISTINCT ON (k) * FROM events ORDER BY k, id DESC', 400, 'GpuSort 1');
+SELECT pg_temp.compared('SELECT DISTINCT ON (k) * FROM events ORDER BY k, id DESC', 400, 'Sort 1');
 SELECT pg_temp.compared_all('SELECT k FROM events UNION SELECT g FROM events', 400, false);
 SELECT pg_temp.compared_all('SELECT k FROM events INTERSECT SELECT g FROM events', 7, false);
 SELECT pg_temp.compared_all('SELECT k FROM events EXCEPT ALL SELECT g FROM events', 4912, false);
