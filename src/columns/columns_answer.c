@@ -425,6 +425,9 @@ answer_over(Asking *asking)
 
 	if (why == NULL && lie_aside(asking, trust_aside()))
 		why = failed(asking, ENGINE_SET_ASIDE);
+	/* before the question, whose answer may still be coming over the link when the first of it is there */
+	if (why == NULL && question->explained)
+		find_engine(asking);
 	if (why == NULL && !strings)
 		why = columns_steps(question->query, &question->values, &question->steps);
 	question->rows = question->groups = 0;
@@ -434,8 +437,6 @@ answer_over(Asking *asking)
 		for (int i = 0; i < leaves->count && why == NULL; i++)
 			if (leaves->list[i].held != NULL)
 				why = answer_leaves(asking, &leaves->list[i], 1);
-	if (why == NULL && question->explained)
-		find_engine(asking);
 	return why;
 }
 

@@ -69,16 +69,6 @@ choose_kernel(gs_sort_plan *p, const gs_device_lists *d)
 	p->whole = p->as_is || (p->plain && l->nterms == 0 && p->nterms == 0 && (columns & d->with_nulls) == 0);
 }
 
-/* Writes a number of 4 or 8 bytes. */
-__device__ __forceinline__ void
-write_number(void *to, u32 bytes, u64 i, u64 x)
-{
-	if (bytes == 4)
-		((u32 *) to)[i] = (u32) x;
-	else
-		((u64 *) to)[i] = x;
-}
-
 /* Reads a round's values as codes.  Returns the rows that have one. */
 template <class P>
 __device__ __forceinline__ u32

@@ -40,6 +40,16 @@ gs_tile(const gs_shape &s, u64 item)
 	return (u64) s.threads * s.vectors * 16 / item;
 }
 
+/* Writes a number of 4 or 8 bytes. */
+__device__ __forceinline__ void
+write_number(void *to, u32 bytes, u64 i, u64 x)
+{
+	if (bytes == 4)
+		((u32 *) to)[i] = (u32) x;
+	else
+		((u64 *) to)[i] = x;
+}
+
 /* Returns the mapping of a type's values to order-preserving unsigned numbers, for minima or maxima. */
 static inline gs_mapping
 gs_cuda_mapping(gs_type type, gs_operation op)

@@ -6,21 +6,41 @@
 
 #include <cstring>
 
+/* Plans a word of as many orders as it has room for, but at least some, else GS_TOO_BIG. */
+static gs_status
+plan_word(const cuda_windows *w, const gs_row_order *orders, u32 least, u32 most, gs_packed_keys *keys)
+{
+	for (u32 n = most; n >= least; n--)
+	{
+		const gs_status status = gs_packed_orders_make(keys, w->steps, w->g.head.ranges, orders, n, GS_GROUPS_KEY_BITS);
+
+		if (status != GS_TOO_BIG)
+			return status;
+		if (n == 0)
+			break;
+	}
+	return GS_TOO_BIG;
+}
+
 /* Plans the words of keys: as many orders as have room beside the partition's key, then the others. */
 static gs_status
 plan_keys(cuda_windows *w)
 {
 	const gs_row_order *orders = (const gs_row_order *) gs_steps_at(w->steps, w->step->orders);
-	const gs_range *ranges = w->g.head.ranges;
 	const u32 all = w->step->npartition + w->step->norders;
 	gs_packed_keys *keys = &w->g.lists.keys;
-	u32 n = all;
+	u32 planned;
 
-	while (gs_packed_orders_make(keys, w->steps, ranges, orders, n, GS_GROUPS_KEY_BITS) != GS_OK)
-		if (n-- == w->step->npartition)
-			return GS_TOO_BIG;
+	GS_TRY(plan_word(w, orders, w->step->npartition, all, keys));
 	w->rows.order_bits = keys->bits - w->g.head.keys.bits;
-	return gs_packed_orders_make(&w->low_keys, w->steps, ranges, orders + n, all - n, GS_GROUPS_KEY_BITS);
+	for (planned = keys->n; planned < all; planned += keys->n)
+	{
+		if (w->nlower == GS_LOWER_WORDS)
+			return GS_TOO_BIG;
+		keys = &w->lower[w->nlower++].lists.keys;
+		GS_TRY(plan_word(w, orders + planned, 1, all - planned, keys));
+	}
+	return GS_OK;
 }
 
 /* Returns true if no sum of integers can leave 128 bits. */
@@ -84,8 +104,8 @@ prepare(cuda_windows *w, gs_engine *engine)
 		w->types[c] = (gs_type) w->steps->types[c];
 	w->columns = (w->taken & gs_mask(w->steps->ncolumns)) | arguments(w);
 	GS_TRY(gs_lists_plan(&w->g.lists, w->before_steps, w->g.head.ranges, w->g.head.rows));
-	w->low.keys = w->low_keys;
-	GS_TRY(gs_lists_plan(&w->low, w->before_steps, w->g.head.ranges, w->g.head.rows));
+	for (u32 i = 0; i < w->nlower; i++)
+		GS_TRY(gs_lists_plan(&w->lower[i].lists, w->before_steps, w->g.head.ranges, w->g.head.rows));
 	after.steps = w->after_steps;
 	after.ranges = w->ranges;
 	after.rows = w->g.head.rows;

@@ -11,6 +11,7 @@
 #include "groups_state.cuh"
 
 #define GS_NO_PLACE UINT32_MAX
+#define GS_LOWER_WORDS 3 /* of orders, at most */
 
 /* Bits of rows, for n + 1 rows at least, and how many are set before each word of 32. */
 struct gs_ranked
@@ -43,8 +44,16 @@ struct gs_ordered
 	const void *high; /* their keys: the partition's is the upper part, */
 	u32 high_bytes;
 	u32 order_bits;	/* and so many bits are the orders' */
-	const u64 *low;	/* what of the orders had no room; may be NULL */
+	const void *low[GS_LOWER_WORDS]; /* those orders that had no room, where peers are asked for; else NULL */
+	u32 low_bytes[GS_LOWER_WORDS];
 	gs_stretches partitions, peers;
+};
+
+/* Orders that have no room in the words before. */
+struct gs_lower_word
+{
+	gs_lists lists;
+	gs_device_lists device;
 };
 
 struct cuda_windows
@@ -58,9 +67,8 @@ struct cuda_windows
 	gs_type types[GS_STEPS_MAX_COLUMNS];
 	u64 columns; /* of the source, that are put in order, */
 	u64 taken;	 /* and those that steps behind take */
-	gs_packed_keys low_keys; /* orders that have no room beside the partition's key */
-	gs_lists low;
-	gs_device_lists low_device;
+	gs_lower_word lower[GS_LOWER_WORDS]; /* most significant first */
+	u32 nlower;
 	gs_ordered rows;
 	gs_ordered_column ordered[GS_STEPS_MAX_COLUMNS];
 	u64 longest; /* rows of a partition; 0: not asked yet */

@@ -1,46 +1,63 @@
 /*
  * windows_order.cu: rows of a list with windows in order (windows.cuh): their packed keys are sorted with their
- * numbers, in one word or, if the orders have no room beside the partition's key, in two, one after the other.  Where
+ * numbers, in one word or, if the orders have no room beside the partition's key, in several, the last one first.  Where
  * keys differ from those before, partitions and peers begin.  Columns are then read by row number, or told by the key.
  */
 #include "windows.cuh"
 
 /* ---------------------------------------------------------------- sorts */
 
-/* Packs the keys of rows whose numbers are given. */
+/* Packs the keys of rows whose numbers are given, a thread some of them at a time. */
 static __global__ void __launch_bounds__(GS_GROUP_THREADS)
-keys_kernel(const gs_lists *lists, const u32 *rows, u64 n, u64 *out, gs_group_state *state)
+keys_kernel(const gs_lists *lists, const u32 *rows, u64 n, void *out, u32 bytes, gs_group_state *state)
 {
 	const gs_lists &l = *lists;
+	const u64 round = (u64) GS_GROUP_THREADS * gs_places::ROWS;
 	u32 failed = 0;
 
-	for (u64 from = blockIdx.x * (u64) blockDim.x; from < n; from += (u64) gridDim.x * blockDim.x)
+	for (u64 from = blockIdx.x * round; from < n; from += gridDim.x * round)
 	{
 		gs_places p;
 		u64 packed[gs_places::ROWS];
 		const u64 first = from + threadIdx.x;
+		u32 mask = 0;
 
 		GS_EACH_ROW(gs_places, j)
 		{
+			const u64 i = first + j * GS_GROUP_THREADS;
+
 			p.columns[j] = l.columns;
 			p.row[j] = 0;
+			if (i < n)
+			{
+				place_number(l, rows[i], p, j);
+				mask |= 1u << j;
+			}
 		}
-		if (first < n)
-			place_number(l, rows[first], p, 0);
-		pack_rows(l, p, first < n ? 1 : 0, packed, failed);
-		if (first < n)
-			out[first] = packed[0];
+		pack_rows(l, p, mask, packed, failed);
+		GS_EACH_ROW(gs_places, j)
+			if (mask >> j & 1)
+				write_number(out, bytes, first + j * GS_GROUP_THREADS, packed[j]);
 	}
 	if (failed != 0)
 		atomicOr(&state->failed, failed);
 }
 
+/* Returns the bytes of a word's numbers. */
+static u32
+word_bytes(const gs_packed_keys *keys)
+{
+	return gs_sort_rows_plan(keys->bits).first_bytes;
+}
+
 /* Packs keys, by a list in device memory. */
 static gs_status
-pack_keys(cuda_windows *w, const gs_device_lists *lists, const u32 *rows, u64 n, u64 *out)
+pack_keys(cuda_windows *w, const gs_device_lists *lists, u64 n, void *out)
 {
-	keys_kernel<<<gs_cuda_grid(w->g.e, n, GS_GROUP_THREADS, GS_GROUP_PER_SM), GS_GROUP_THREADS, 0, w->g.e->stream>>>(
-		lists->lists, rows, n, out, w->g.state);
+	const u32 grid = gs_cuda_grid(w->g.e, n, GS_GROUP_THREADS * gs_places::ROWS, GS_GROUP_PER_SM);
+
+	keys_kernel<<<grid, GS_GROUP_THREADS, 0, w->g.e->stream>>>(lists->lists, w->rows.rows, n, out,
+															   word_bytes(&lists->host->keys), w->g.state);
 	return gs_cuda_status(cudaGetLastError());
 }
 
@@ -54,7 +71,7 @@ take_arrays(cuda_windows *w, u32 first_bytes)
 	size_t sort = gs_sort_temp_bytes(engine, first_bytes == 4 ? GS_U32 : GS_U64, 4, rows);
 	const size_t scan = gs_scan_temp_bytes(engine, GS_U64, rows + 1);
 
-	if (w->low_keys.n > 0)
+	if (w->nlower > 0)
 	{
 		const size_t more = gs_sort_temp_bytes(engine, GS_U32, 4, rows);
 
@@ -84,50 +101,117 @@ needs_peers(const cuda_windows *w)
 	return false;
 }
 
-/* Sorts by orders that have no room in the first word, then by that.  Peers alone need the former once more. */
+/* Counts numbers that are less than those before them. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS)
+descents_kernel(const void *numbers, u32 bytes, u64 n, u64 *count)
+{
+	u32 found = 0;
+
+	GS_EACH_ORDERED(i, n)
+		found += i > 0 && number_at(numbers, bytes, i) < number_at(numbers, bytes, i - 1);
+	if (found > 0)
+		atomicAdd((unsigned long long *) count, (unsigned long long) found);
+}
+
+/* Tells whether numbers are in order. */
 static gs_status
-sort_twice(cuda_windows *w, const gs_held_rows *rows)
+in_order(cuda_windows *w, const gs_sorted &numbers, bool *ordered)
+{
+	gs_group_state found;
+
+	GS_TRY(gs_fill(&w->g.e->head, &w->g.state->count, 0, sizeof(w->g.state->count)));
+	descents_kernel<<<gs_rows_grid(w), GS_GROUP_THREADS, 0, w->g.e->stream>>>(
+		numbers.first, numbers.first_bytes, numbers.n, &w->g.state->count);
+	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	GS_TRY(gs_group_found(w->g.e, w->g.state, &found));
+	*ordered = found.count == 0;
+	return GS_OK;
+}
+
+/* Sorts the rows so far by the keys in the first array. */
+static gs_status
+sort_rows(cuda_windows *w, const gs_packed_keys *keys)
 {
 	gs_sort_arrays *a = &w->g.arrays;
-	const u32 bits = w->g.lists.keys.bits;
+	u32 *to = (u32 *) (w->rows.rows == a->second[0] ? a->second[1] : a->second[0]);
 	gs_sort_request r = {};
-	gs_sorted sorted;
-	u8 *memory;
-	u32 *to;
 
-	GS_TRY(take(&w->g, gs_lists_bytes(&w->low, w->before_steps, rows), &memory));
-	GS_TRY(gs_lists_upload(w->g.e, &w->low, w->before_steps, rows, memory, &w->low_device));
-	GS_TRY(gs_sort_pairs(w->g.e, &w->low_device, gs_sort_rows_plan(w->low_keys.bits), *a, w->g.state, &sorted));
-	w->rows.n = sorted.n;
-	if (sorted.n == 0)
-		return GS_OK;
-	to = (u32 *) (sorted.second == a->second[0] ? a->second[1] : a->second[0]);
 	w->rows.high = a->first[0];
-	w->rows.high_bytes = 8;
-	w->rows.rows = (const u32 *) sorted.second;
-	GS_TRY(pack_keys(w, &w->g.device, w->rows.rows, sorted.n, (u64 *) a->first[0]));
-	if (sorted.n > 1 && bits > 0)
-	{
-		r.key = GS_U64;
-		r.value_width = 4;
-		r.end_bit = bits;
-		r.n = sorted.n;
-		r.keys = a->first[0];
-		r.values = w->rows.rows;
-		r.out_keys = a->first[1];
-		r.out_values = to;
-		GS_TRY(gs_sort(&w->g.e->head, &r, a->temp, a->temp_bytes));
-		w->rows.high = a->first[1];
-		w->rows.rows = to;
-	}
-	if (!needs_peers(w))
+	w->rows.high_bytes = word_bytes(keys);
+	if (w->rows.n < 2 || keys->bits == 0)
 		return GS_OK;
+	r.key = w->rows.high_bytes == 4 ? GS_U32 : GS_U64;
+	r.value_width = 4;
+	r.end_bit = keys->bits;
+	r.n = w->rows.n;
+	r.keys = a->first[0];
+	r.values = w->rows.rows;
+	r.out_keys = a->first[1];
+	r.out_values = to;
+	GS_TRY(gs_sort(&w->g.e->head, &r, a->temp, a->temp_bytes));
+	w->rows.high = a->first[1];
+	w->rows.rows = to;
+	return GS_OK;
+}
 
-	u64 *low;
+/*
+ * Begins with the last word.  Where all rows are asked for, they may lie in its order, as those of a table do by a
+ * number that grows with it: then they are not sorted.
+ */
+static gs_status
+sort_last(cuda_windows *w)
+{
+	const gs_lower_word *last = &w->lower[w->nlower - 1];
+	gs_sort_plan plan = gs_sort_rows_plan(last->lists.keys.bits);
+	bool ordered = true;
+	gs_sorted sorted;
 
-	GS_TRY(take(&w->g, sorted.n, &low));
-	w->rows.low = low;
-	return pack_keys(w, &w->low_device, w->rows.rows, sorted.n, low);
+	plan.as_is = w->g.lists.nterms == 0;
+	GS_TRY(gs_sort_pairs(w->g.e, &last->device, plan, w->g.arrays, w->g.state, &sorted));
+	w->rows.n = sorted.n;
+	w->rows.rows = (const u32 *) sorted.second;
+	if (sorted.n > 1 && plan.as_is)
+		GS_TRY(in_order(w, sorted, &ordered));
+	return ordered ? GS_OK : sort_rows(w, &last->lists.keys);
+}
+
+/* Has peers told by the orders that have no room in the first word. */
+static gs_status
+keep_lower(cuda_windows *w)
+{
+	for (u32 i = 0; i < w->nlower; i++)
+	{
+		u8 *low;
+
+		w->rows.low_bytes[i] = word_bytes(&w->lower[i].lists.keys);
+		GS_TRY(take(&w->g, w->rows.n * w->rows.low_bytes[i], &low));
+		w->rows.low[i] = low;
+		GS_TRY(pack_keys(w, &w->lower[i].device, w->rows.n, low));
+	}
+	return GS_OK;
+}
+
+/* Sorts by several words, from the last one on. */
+static gs_status
+sort_words(cuda_windows *w, const gs_held_rows *rows)
+{
+	for (u32 i = 0; i < w->nlower; i++)
+	{
+		gs_lower_word *word = &w->lower[i];
+		u8 *memory;
+
+		GS_TRY(take(&w->g, gs_lists_bytes(&word->lists, w->before_steps, rows), &memory));
+		GS_TRY(gs_lists_upload(w->g.e, &word->lists, w->before_steps, rows, memory, &word->device));
+	}
+	GS_TRY(sort_last(w));
+	for (u32 i = w->nlower; i-- > 0 && w->rows.n > 0;)
+	{
+		const gs_device_lists *lists = i > 0 ? &w->lower[i - 1].device : &w->g.device;
+
+		GS_TRY(pack_keys(w, lists, w->rows.n, w->g.arrays.first[0]));
+		GS_TRY(sort_rows(w, &lists->host->keys));
+	}
+	return w->rows.n > 0 && needs_peers(w) ? keep_lower(w) : GS_OK;
 }
 
 /* Sorts by the one word that all keys fit. */
@@ -154,6 +238,19 @@ partition_at(const gs_ordered &o, u64 row)
 	return o.order_bits >= 64 ? 0 : number_at(o.high, o.high_bytes, row) >> o.order_bits;
 }
 
+/* Returns true if a row differs from the one before in an order that has no room in the first word. */
+__device__ __forceinline__ bool
+lower_differ(const gs_ordered &o, u64 row)
+{
+	bool differ = false;
+
+#pragma unroll
+	for (u32 i = 0; i < GS_LOWER_WORDS; i++)
+		if (o.low[i] != NULL)
+			differ |= number_at(o.low[i], o.low_bytes[i], row) != number_at(o.low[i], o.low_bytes[i], row - 1);
+	return differ;
+}
+
 /* Sets the bits of rows that begin a partition, or are the first of peers. */
 static __global__ void __launch_bounds__(GS_GROUP_THREADS)
 stretches_kernel(const gs_ordered o)
@@ -166,7 +263,7 @@ stretches_kernel(const gs_ordered o)
 		{
 			partition = partition_at(o, row) != partition_at(o, row - 1);
 			peer = number_at(o.high, o.high_bytes, row) != number_at(o.high, o.high_bytes, row - 1) ||
-				(o.low != NULL && o.low[row] != o.low[row - 1]);
+				lower_differ(o, row);
 		}
 		put_row_bits(o.partitions.heads.bits, row, partition);
 		if (o.peers.heads.bits != NULL)
@@ -434,11 +531,15 @@ take_columns(cuda_windows *w)
 	return GS_OK;
 }
 
-/* Returns the bytes of the first word of a row's key. */
+/* Returns the bytes of the widest word of a row's key. */
 static u32
-first_bytes(const cuda_windows *w)
+widest_bytes(const cuda_windows *w)
 {
-	return w->low_keys.n > 0 ? 8 : gs_sort_rows_plan(w->g.lists.keys.bits).first_bytes;
+	u32 bytes = word_bytes(&w->g.lists.keys);
+
+	for (u32 i = 0; i < w->nlower; i++)
+		bytes = word_bytes(&w->lower[i].lists.keys) > bytes ? 8 : bytes;
+	return bytes;
 }
 
 /* Returns the most bytes that a function takes beside its column. */
@@ -466,7 +567,7 @@ gs_status
 gs_windows_measure(cuda_windows *w)
 {
 	const u64 n = w->g.head.rows;
-	u64 bytes = 2 * (3 * gs_bit_bytes(n) + 4 * n + 1024) + (w->low_keys.n > 0 ? 8 * n : 0);
+	u64 bytes = 2 * (3 * gs_bit_bytes(n) + 4 * n + 1024) + (needs_peers(w) ? w->nlower * (8 * n + 256) : 0);
 	u8 *memory;
 
 	for (u32 i = 0; i < w->step->nfunctions; i++)
@@ -475,7 +576,7 @@ gs_windows_measure(cuda_windows *w)
 	w->g.device.rows = w->rows.n = n; /* or less */
 	w->g.memory.measuring = true;
 	GS_TRY(take(&w->g, bytes, &memory));
-	GS_TRY(take_arrays(w, first_bytes(w)));
+	GS_TRY(take_arrays(w, widest_bytes(w)));
 	GS_TRY(take_columns(w));
 	w->g.memory.measuring = false;
 	return GS_OK;
@@ -484,8 +585,8 @@ gs_windows_measure(cuda_windows *w)
 gs_status
 gs_windows_order(cuda_windows *w, const gs_held_rows *rows)
 {
-	GS_TRY(take_arrays(w, first_bytes(w)));
-	GS_TRY(w->low_keys.n > 0 ? sort_twice(w, rows) : sort_once(w));
+	GS_TRY(take_arrays(w, widest_bytes(w)));
+	GS_TRY(w->nlower > 0 ? sort_words(w, rows) : sort_once(w));
 	if (w->rows.n == 0)
 		return GS_OK;
 	GS_TRY(find_stretches(w));
