@@ -40,10 +40,10 @@ typedef struct gs_groups gs_groups;
 /*
  * rows: at most so many will come.  The list and the ranges are read until the end.  GS_TOO_BIG: a window's partition
  * columns, or its orders, that do not fit GS_GROUPS_KEY_BITS together (the orders that fit no more may have as many
- * again, on a device three times); keys, or columns of orders, that do not fit GS_GROUPS_WIDE_BITS, or of which one with its NULL does not fit
- * 128; on a device those that do not fit GS_GROUPS_KEY_BITS, values of a gs_aggregation whose range has more than 64,
- * and windows' sums of integers that may leave 128 (from gs_groups_rows: sums of doubles, of frames that begin with
- * partitions of more than 1,048,576 rows).  GS_INVALID: the engine has no such steps.
+ * again, on a device three times); keys, or columns of orders, that do not fit GS_GROUPS_WIDE_BITS, or of which one
+ * with its NULL does not fit 128; on a device those that do not fit GS_GROUPS_KEY_BITS, values of a gs_aggregation
+ * whose range has more than 64, and windows' sums of integers that may leave 128 (from gs_groups_rows: sums of doubles,
+ * of frames that begin with partitions of more than 1,048,576 rows).  GS_INVALID: the engine has no such steps.
  */
 gs_status gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges, uint64_t rows,
 						 uint32_t workers, gs_groups **groups);

@@ -1,7 +1,8 @@
 /*
  * windows_order.cu: rows of a list with windows in order (windows.cuh): their packed keys are sorted with their
- * numbers, in one word or, if the orders have no room beside the partition's key, in several, the last one first.  Where
- * keys differ from those before, partitions and peers begin.  Columns are then read by row number, or told by the key.
+ * numbers, in one word or, if the orders have no room beside the partition's key, in several, from the last one on.
+ * Where keys differ from those before, partitions and peers begin.  Columns are then read by row number, or told by the
+ * key.
  */
 #include "windows.cuh"
 
