@@ -60,7 +60,8 @@ gpusort_deserialize(PG_FUNCTION_ARGS)
 
 /* Checks the header of a state with columns of these forms, of the given size. */
 static void
-check_header(const StateHeader *header, const StateKind *kind, const ValueForm *forms, Size bytes)
+check_header(const StateHeader *header, const StateKind *kind, const ValueForm *forms, const VectorType *types,
+			 Size bytes)
 {
 	bool		runs = header->content == STATE_RUNS && kind->ncolumns == 2;
 	Size		least = 0;
@@ -73,7 +74,8 @@ check_header(const StateHeader *header, const StateKind *kind, const ValueForm *
 		valueform_broken("It is of another aggregate.");
 	if (!runs && header->content != STATE_ROWS)
 		valueform_broken("Its rows are in a form that this aggregate has not.");
-	if (runs && (header->columns[0].nullable != 0 || header->columns[0].how != VALUE_FIXED))
+	if (runs && (header->columns[0].nullable != 0 || header->columns[0].how != VALUE_FIXED || !types[0].byval ||
+				 types[0].stride != forms[0].width))
 		valueform_broken("Its keys have no order.");
 	for (int i = 0; i < kind->ncolumns; i++)
 	{
@@ -329,7 +331,7 @@ take_state(FunctionCallInfo fcinfo, Collected *state, const StateKind *kind, Byt
 		take_file(fcinfo, state, kind, &source, first);
 		return;
 	}
-	check_header(&header, kind, forms, (Size) (source.end - source.at));
+	check_header(&header, kind, forms, state->call->types, (Size) (source.end - source.at));
 	if (kind->fraction)
 		collect_set_fraction(state, header.fraction, first);
 	take_rows(fcinfo, state, kind, &header, &source);

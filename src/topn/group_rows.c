@@ -61,6 +61,7 @@ struct GroupRows
 	uint32		room;
 	GroupKeys	keys;			/* of the row that has come, and their bytes */
 	StringInfoData bytes;
+	uint64		came;
 	uint64		left_out;
 	uint32		group;			/* whose rows are returned, after input */
 	int64		row;
@@ -232,6 +233,7 @@ grouprows_put(GroupRows *rows, TupleTableSlot *slot, TupleTableSlot *kept)
 	TopGroup   *group = find_group(rows, slot);
 	bool		complete;
 
+	rows->came++;
 	if (group == NULL || (group->heap.count < first->bound && firstrows_is_full(first)))
 		return slot;
 	complete = group->heap.count == first->bound;
@@ -251,7 +253,7 @@ grouprows_put(GroupRows *rows, TupleTableSlot *slot, TupleTableSlot *kept)
 bool
 grouprows_is_useless(const GroupRows *rows)
 {
-	return firstrows_is_full(rows->first) && rows->left_out < USEFUL_FRACTION * rows->first->passed;
+	return firstrows_is_full(rows->first) && rows->left_out < USEFUL_FRACTION * rows->came;
 }
 
 TupleTableSlot *

@@ -361,7 +361,8 @@ topn_distinct(PlannerInfo *root, RelOptInfo *input, RelOptInfo *distinct, List *
 	List	   *result = NIL;
 	ListCell   *lc;
 
-	if (!root->parse->hasDistinctOn)
+	/* columns are found by their expressions: two of a volatile one may have other values */
+	if (!root->parse->hasDistinctOn || contain_volatile_functions((Node *) root->processed_tlist))
 		return NIL;
 	set_order(&topn, root->parse->distinctClause, root->parse->sortClause);
 	foreach(lc, sorted_paths(&topn, input, pathkeys))

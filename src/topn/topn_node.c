@@ -196,7 +196,8 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 		ExplainPropertyList("Group Key", groups, es);
 	explain_keys(css, &node->order, ancestors, es);
 	ExplainPropertyInteger("Rows per Group", NULL, node->bound, es);
-	if (es->analyze)
+	/* the leader does not know of its workers' */
+	if (es->analyze && css->ss.ps.worker_instrument == NULL)
 		ExplainPropertyInteger("Rows Left Out", NULL, (int64) (node->left_out +
 															   (node->rows ? grouprows_left_out(node->rows) : 0)), es);
 }

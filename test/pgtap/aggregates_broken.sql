@@ -98,6 +98,8 @@ SELECT pg_temp.check_broken('CASE WHEN i % 10 > 0 THEN (i % 3)::text END', 'text
 SELECT pg_temp.check_broken('i % 3', 'int4', 'pg_temp.broken_rle(v, v::text)');
 SELECT pg_temp.check_broken('i / 5', 'int4', 'pg_temp.broken_rle(v, i)', 1000, false, 700);
 SELECT pg_temp.check_broken('CASE WHEN i % 60 > 9 THEN ''é'' || i / 10 END', 'text', 'pg_temp.broken_rle(v, i::float8)', 1000, false, 700);
+SELECT pg_temp.check_broken('i % 3', 'int4', 'pg_temp.broken_rle(v, time with time zone ''10:00+0'' + i * interval ''1 s'')');
+SELECT pg_temp.check_broken('i % 3', 'int4', 'pg_temp.broken_rle(v, md5(i::text)::uuid)');
 SELECT pg_temp.check_broken('i % 3', 'int4', 'pg_temp.broken_rle(v, ROW(i, v))', 400, true);
 SELECT pg_temp.check_broken('ARRAY[i % 3, NULL, i]', 'int4[]', 'pg_temp.broken_percentile_disc(v, 0.5)', 1000);
 SELECT pg_temp.check_broken('ARRAY[[''a'', NULL], [''b'', i::text]]', 'text[]', 'pg_temp.broken_count_distinct(v)', 1000);

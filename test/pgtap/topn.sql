@@ -1,7 +1,7 @@
 -- The first rows of each group, "row_number() OVER (PARTITION BY … ORDER BY …) <= n" above a query and DISTINCT ON: PostgreSQL's rows, by one process
 -- and by several, without memory, started again, and PostgreSQL's plan where other rows matter.
 \ir setup.psql
-SELECT plan(240 + 67);
+SELECT plan(240 + 67 + 1);
 \ir parallel.psql
 DROP SCHEMA IF EXISTS gpusort_topn CASCADE;
 CREATE SCHEMA gpusort_topn;
@@ -167,5 +167,7 @@ SELECT is(pg_temp.plan_of('SELECT DISTINCT ON (few, b) id FROM t ORDER BY few, b
 SELECT matches(pg_temp.counted('SELECT DISTINCT ON (few) id FROM t WHERE few IS NOT NULL ORDER BY few, i8'),
 	'Custom Scan \(GpuTopN\) \(actual rows=7(\.00)? loops=1\)\n\s+Group Key: few\n\s+Sort Key: i8\n\s+Rows per Group: 1\n\s+Rows Left Out: 5641\n\s+->  Seq Scan', 'ANALYZE');
 
+-- two columns of one volatile expression have values of their own
+SELECT doesnt_match(pg_temp.plan_of('SELECT DISTINCT ON (few) few, random() AS a, random() AS b FROM t ORDER BY few, b, a'), 'GpuTopN', 'volatile columns');
 DROP SCHEMA gpusort_topn CASCADE;
 SELECT * FROM finish();
