@@ -9,8 +9,10 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/pg_language_d.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "executor/nodeSubplan.h"
@@ -87,22 +89,69 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	node->some = AllocSetContextCreate(estate->es_query_cxt, "gpusort groups", ALLOCSET_SMALL_SIZES);
 }
 
-/* Returns true for a function that may hold something when it raises an error, a snapshot perhaps. */
+/* Returns true for types whose values are read, written and passed without anybody's code or catalogs. */
+static bool
+is_plain(Oid type)
+{
+	static const Oid plain[] = {BOOLOID, INT2OID, INT4OID, INT8OID, OIDOID, FLOAT4OID, FLOAT8OID, NUMERICOID, DATEOID,
+		TIMEOID, TIMETZOID, TIMESTAMPOID, TIMESTAMPTZOID, INTERVALOID, UUIDOID, CHAROID, NAMEOID, TEXTOID, VARCHAROID,
+	BPCHAROID, CSTRINGOID};
+
+	for (int i = 0; i < (int) lengthof(plain); i++)
+		if (plain[i] == type)
+			return true;
+	return false;
+}
+
+/*
+ * Returns true for a function that may hold something when it raises an error, such as a snapshot or a place on SPI's
+ * stack: any but the server's own immutable ones of plain types.
+ */
 static bool
 may_hold(Oid function, void *context)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	bool		holds = !HeapTupleIsValid(tuple) ||
-		((Form_pg_proc) GETSTRUCT(tuple))->prolang != INTERNALlanguageId;
+	Form_pg_proc proc;
+	bool		holds;
 
-	if (HeapTupleIsValid(tuple))
-		ReleaseSysCache(tuple);
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	holds = function >= FirstNormalObjectId || proc->prolang != INTERNALlanguageId ||
+		proc->provolatile != PROVOLATILE_IMMUTABLE || !is_plain(proc->prorettype);
+	for (int i = 0; i < proc->pronargs; i++)
+		holds = holds || !is_plain(proc->proargtypes.values[i]);
+	ReleaseSysCache(tuple);
 	return holds;
 }
 
-/* Walker: returns true for values with such functions.  Adds subqueries' parameters to a set. */
+/* Walker: returns true for expressions with such functions, or of kinds that may run any code. */
 static bool
-values_may_hold(Node *node, void *context)
+value_may_hold(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Const:
+		case T_Param:
+		case T_RelabelType:
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_CoerceViaIO:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_CoalesceExpr:
+			return check_functions_in_node(node, may_hold, context) ||
+				expression_tree_walker(node, value_may_hold, context);
+		default:
+			return true;
+	}
+}
+
+/* Walker: adds subqueries' parameters to a set. */
+static bool
+add_params(Node *node, void *context)
 {
 	Bitmapset **params = context;
 
@@ -110,8 +159,19 @@ values_may_hold(Node *node, void *context)
 		return false;
 	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
 		*params = bms_add_member(*params, ((Param *) node)->paramid);
-	return IsA(node, CoerceToDomain) || check_functions_in_node(node, may_hold, NULL) ||
-		expression_tree_walker(node, values_may_hold, context);
+	return expression_tree_walker(node, add_params, context);
+}
+
+/* Notes which values' errors are caught, and the parameters of all. */
+static void
+describe_values(GpuColumnsState *node)
+{
+	ListCell   *lc;
+
+	foreach(lc, node->query->values)
+		if (!value_may_hold(lfirst(lc), NULL))
+			node->values_caught = bms_add_member(node->values_caught, foreach_current_index(lc));
+	(void) add_params((Node *) node->query->values, &node->values_params);
 }
 
 const char *
@@ -125,52 +185,54 @@ columns_translate(GpuColumnsState *node)
 		node->query = palloc(sizeof(ColumnsQuery));
 		why = columns_query(&node->parts, node->query);
 		node->values = ExecInitExprList(node->query->values, &node->css.ss.ps);
-		node->values_may_raise = !values_may_hold((Node *) node->query->values, &node->values_params);
+		describe_values(node);
 	}
 	MemoryContextSwitchTo(old);
 	return why;
 }
 
-/* Values being evaluated. */
+/* A value being evaluated. */
 typedef struct Evaluating
 {
 	const GpuColumnsState *node;
 	QueryValues *values;
+	int			at;
 } Evaluating;
 
-/* Evaluates them. */
+/* Evaluates it. */
 static void
 evaluate(void *arg)
 {
 	const Evaluating *evaluating = arg;
 	QueryValues *result = evaluating->values;
-	ListCell   *lc;
+	int			i = evaluating->at;
 
-	foreach(lc, evaluating->node->values)
-	{
-		int			i = foreach_current_index(lc);
-
-		result->values[i] = ExecEvalExprSwitchContext(lfirst(lc), evaluating->node->css.ss.ps.ps_ExprContext,
-													  &result->nulls[i]);
-	}
+	result->values[i] = ExecEvalExprSwitchContext(list_nth(evaluating->node->values, i),
+												  evaluating->node->css.ss.ps.ps_ExprContext, &result->nulls[i]);
 }
 
 /*
  * PostgreSQL's scans evaluate conditions for rows, so that an error of theirs is none where there is no row, as it is
- * here; its index scans evaluate theirs as they begin, as is done here with functions that may hold something.
+ * here; its index scans evaluate theirs as they begin, as is done here with values that may hold something.
  */
 const char *
 columns_evaluate(GpuColumnsState *node, QueryValues *values)
 {
 	int			count = list_length(node->values);
-	Evaluating	evaluating = {node, values};
+	const char *why = NULL;
 
 	*values = (QueryValues) {palloc_array(Datum, count + 1), palloc_array(bool, count + 1)};
 	ExecSetParamPlanMulti(node->values_params, node->css.ss.ps.ps_ExprContext);
-	if (node->values_may_raise)
-		return strings_call(evaluate, &evaluating, "a value raises an error");
-	evaluate(&evaluating);
-	return NULL;
+	for (int i = 0; i < count && why == NULL; i++)
+	{
+		Evaluating	evaluating = {node, values, i};
+
+		if (bms_is_member(i, node->values_caught))
+			why = strings_call(evaluate, &evaluating, "a value raises an error");
+		else
+			evaluate(&evaluating);
+	}
+	return why;
 }
 
 /* Returns why a node does not try columns, or NULL. */

@@ -51,8 +51,8 @@ typedef struct GpuColumnsState
 	List	   *leaves;			/* OIDs, or NIL */
 	ColumnsQuery *query;		/* NULL until the first answer */
 	List	   *values;			/* ExprStates of the query's values */
-	bool		values_may_raise;	/* and hold nothing when they do */
-	Bitmapset  *values_params;	/* of subqueries, which may hold more */
+	Bitmapset  *values_caught;	/* of them, those that hold nothing when they raise errors */
+	Bitmapset  *values_params;	/* of subqueries, which may hold something */
 	MemoryContext context;		/* of an answer */
 	MemoryContext some;			/* of some groups while they become rows */
 	ColumnsQuestion *question;	/* while groups come */

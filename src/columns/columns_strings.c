@@ -146,14 +146,15 @@ test_strings(void *arg)
 }
 
 /*
- * Returns true for an error that these functions raise for their arguments, or for a result that is too long, before
- * which they hold nothing.
+ * Returns true for an error that these functions raise for their arguments, or for a result that is too long (an
+ * internal error where it is a request of memory), before which they hold nothing.
  */
 static bool
 is_argument_error(int sqlerrcode)
 {
 	return ERRCODE_TO_CATEGORY(sqlerrcode) == ERRCODE_DATA_EXCEPTION || sqlerrcode == ERRCODE_INDETERMINATE_COLLATION ||
-		sqlerrcode == ERRCODE_FEATURE_NOT_SUPPORTED || sqlerrcode == ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+		sqlerrcode == ERRCODE_FEATURE_NOT_SUPPORTED || sqlerrcode == ERRCODE_PROGRAM_LIMIT_EXCEEDED ||
+		sqlerrcode == ERRCODE_INTERNAL_ERROR;
 }
 
 const char *

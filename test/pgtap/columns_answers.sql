@@ -158,6 +158,15 @@ SELECT not_used(format('SELECT count(*) FROM a WHERE i4 = ANY (%L::int[])', (SEL
 -- a condition's value is PostgreSQL's to raise an error for, at the first row that gets there, if there is one
 SELECT not_used('SELECT count(*) FROM a WHERE id < -5 AND i2 > 10 / (SELECT 0)', 'a value raises an error');
 SELECT is(answer(q, 'on'), answer(q, 'off'), q) FROM (VALUES ('SELECT count(*) FROM a WHERE i2 > 10 / (SELECT 0)'), ('SELECT count(*) FROM a WHERE d < (SELECT ''never''::text)::date')) AS v (q);
+SELECT not_used('SELECT count(*) FROM a WHERE id < -5 AND note = repeat((SELECT ''abc''), (SELECT 1000000000))', 'a value raises an error');
+-- unless it runs queries or functions that are not built in, which would not be ended: that is raised as the scan begins
+CREATE VIEW divided AS SELECT 1 / (x - x) AS z FROM generate_series(1, 3) AS x;
+CREATE FUNCTION divides(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM 1 / ($1 - $1); RETURN true; END';
+CREATE DOMAIN checked AS int CHECK (divides(VALUE));
+CREATE TYPE with_checked AS (a checked);
+SELECT throws_ok(q, '22012', NULL, q) FROM (VALUES ('SELECT count(*) FROM a WHERE id < -5 AND note = table_to_xml((SELECT ''divided''::text)::regclass, true, true, ''x'')::text'),
+	('SELECT count(*) FROM a WHERE id < -5 AND i4 = (jsonb_populate_record(NULL::with_checked, (SELECT ''{"a": 5}'')::jsonb)).a')) AS v (q);
+SELECT not_used('SELECT count(*) FROM a WHERE id < -5 AND i4 = 10 / (SELECT 0) AND note = table_to_xml((SELECT ''divided''::text)::regclass, true, true, ''x'')::text', 'a value raises an error');
 
 -- a page with values that cannot be held is read in the table, and then the whole
 CREATE TABLE cannot (n numeric(10, 2), i int);
