@@ -256,7 +256,10 @@ first_rows_wrong(GpuRowsState *node)
 	const char *why = NULL;
 
 	for (int i = 0; i < PROVED_FIRST && next_found(node, &why); i++)
+	{
+		ResetExprContext(node->columns.css.ss.ps.ps_ExprContext);
 		CHECK_FOR_INTERRUPTS();
+	}
 	ExecClearTuple(node->columns.css.ss.ss_ScanTupleSlot);
 	rewind_fetch(node);
 	return why;
