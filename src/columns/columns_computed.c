@@ -427,6 +427,25 @@ add_key(ColumnsQuery *query, Expr *key, int *column)
 	return why;
 }
 
+#ifdef USE_ASSERT_CHECKING
+/* Returns whether each average is a key's: the keys of its sum and number are set with that. */
+static bool
+averages_are_keys(const ColumnsQuery *query)
+{
+	int			used = 0;
+
+	for (int i = 0; i < query->naverages; i++)
+	{
+		int			at = 0;
+
+		while (at < query->nmembers && query->counts[at] != query->nmembers + i)
+			at++;
+		used += at < query->nmembers;
+	}
+	return used == query->naverages;
+}
+#endif
+
 const char *
 computed_add_keys(ColumnsQuery *query, List *keys)
 {
@@ -441,6 +460,7 @@ computed_add_keys(ColumnsQuery *query, List *keys)
 		if (why == NULL)
 			why = add_key(query, lfirst(lc), &query->keys[query->nkeys++]);
 	}
+	Assert(why != NULL || averages_are_keys(query));
 	query->nkeys = query->nmembers + query->naverages;
 	return why;
 }
