@@ -49,7 +49,8 @@ gs_cuda_free_clean(gs_cuda_engine *e, void *block, size_t bytes)
 {
 	if (block == NULL)
 		return;
-	if (!wiped(e, block, bytes))
+	/* of a block from which nothing was taken there is nothing to clear */
+	if (bytes != 0 && !wiped(e, block, bytes))
 		return;
 	if (e->pooled)
 		cudaFreeAsync(block, e->stream);
