@@ -1,7 +1,6 @@
-# Resident columns and a service that fails at every point of an answer, and one that lies: between backends
-# and gpusortd
-# stands a program that changes, cuts, doubles and makes up messages.  Each answer is the one without columns, and why
-# columns did not give it is counted.
+# Resident columns and a service that fails at every point of an answer, and one that lies:
+# between backends and gpusortd stands a program that changes, cuts, doubles and makes up messages.  Each answer is the
+# one without columns, and why columns did not give it is counted.
 # tags: service
 use strict;
 use warnings;
