@@ -183,7 +183,9 @@ grow(StringCodes *codes)
 uint32
 codes_find(const StringCodes *codes, const char *p, uint32 bytes)
 {
-	uint32		code = codes->file != NULL ? gsd_entries_find(&codes->file->entries, p, bytes) : GSD_NO_CODE;
+	/* a damaged file's answer is thrown away, and a full index takes long to search in vain */
+	bool		look = codes->file != NULL && !codes->file->damaged;
+	uint32		code = look ? gsd_entries_find(&codes->file->entries, p, bytes) : GSD_NO_CODE;
 
 	if (code == GSD_DAMAGED)
 		codes->file->damaged = true;
