@@ -3,6 +3,7 @@
 \ir setup.psql
 SELECT plan(240 + 67 + 1);
 \ir parallel.psql
+\ir pick.psql
 DROP SCHEMA IF EXISTS gpusort_topn CASCADE;
 CREATE SCHEMA gpusort_topn;
 SET search_path = gpusort_topn, public;
@@ -23,10 +24,6 @@ UPDATE t SET c = NULL, few = NULL, b = NULL WHERE id % 17 = 0;
 CREATE TABLE names AS SELECT i AS k, 'name ' || i AS name FROM generate_series(0, 5) i;
 VACUUM ANALYZE t, names;
 
--- One of some texts, by a seed and a place of its own.
-CREATE FUNCTION pg_temp.pick(seed int, place int, VARIADIC texts text[]) RETURNS text LANGUAGE sql AS $$
-	SELECT texts[1 + abs(hashint4(seed * 32 + place)::int8) % cardinality(texts)]
-$$;
 CREATE FUNCTION pg_temp.source(seed int) RETURNS text LANGUAGE sql AS $$
 	SELECT pg_temp.pick(seed, 1, 't', 't', 't', 't JOIN names ON k = few', 't LEFT JOIN names ON k = few AND i4 > 0', '(SELECT * FROM t OFFSET 0) t') || ' ' ||
 		pg_temp.pick(seed, 2, '', '', 'WHERE i4 > 0', 'WHERE few IN (1, 2, 3)', 'WHERE id <= 20', 'WHERE id < 0', 'WHERE ts > ''2026-01-01''')

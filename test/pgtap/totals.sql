@@ -3,6 +3,7 @@
 \ir setup.psql
 SELECT plan(150 + 125);
 \ir parallel.psql
+\ir pick.psql
 DROP SCHEMA IF EXISTS gpusort_totals CASCADE;
 CREATE SCHEMA gpusort_totals;
 SET search_path = gpusort_totals, public;
@@ -20,11 +21,6 @@ UPDATE t SET i4 = NULL, n = NULL, d = NULL WHERE id % 13 = 0;
 UPDATE t SET c = NULL, m = NULL, b = NULL WHERE id % 17 = 0;
 CREATE TABLE few AS SELECT i AS k, 'name ' || i AS name FROM generate_series(0, 5) i;
 VACUUM ANALYZE t, few;
-
--- One of some texts, by a seed and a place of its own.
-CREATE FUNCTION pg_temp.pick(seed int, place int, VARIADIC texts text[]) RETURNS text LANGUAGE sql AS $$
-	SELECT texts[1 + abs(hashint4(seed * 32 + place)::int8) % cardinality(texts)]
-$$;
 
 -- A query of the shape.
 CREATE FUNCTION pg_temp.page(seed int) RETURNS text LANGUAGE plpgsql AS $$
