@@ -100,22 +100,27 @@ key_number(gs_type type, const void *p)
 void
 reference_order(const uint64_t *numbers, uint64_t n, uint32_t *order)
 {
-	uint32_t *from = order, *to = malloc(n * 4 + 4), *other = to;
+	uint32_t *other = malloc(n * 4 + 4), *from = order, *to = other;
+	uint64_t differ = 0;
 
 	for (uint64_t i = 0; i < n; i++)
-		order[i] = (uint32_t) i;
-	for (uint64_t run = 1; run < n; run *= 2)
 	{
+		order[i] = (uint32_t) i;
+		differ |= numbers[i] ^ numbers[0];
+	}
+	for (int shift = 0; shift < 64; shift += 8)
+	{
+		uint64_t places[257] = {0};
 		uint32_t *swap = from;
 
-		for (uint64_t at = 0; at < n; at += 2 * run)
-		{
-			uint64_t middle = at + run < n ? at + run : n, end = middle + run < n ? middle + run : n;
-			uint64_t a = at, b = middle;
-
-			for (uint64_t i = at; i < end; i++)
-				to[i] = b == end || (a < middle && numbers[from[a]] <= numbers[from[b]]) ? from[a++] : from[b++];
-		}
+		if ((differ >> shift & 255) == 0)
+			continue;
+		for (uint64_t i = 0; i < n; i++)
+			places[(numbers[i] >> shift & 255) + 1]++;
+		for (int digit = 0; digit < 256; digit++)
+			places[digit + 1] += places[digit];
+		for (uint64_t i = 0; i < n; i++)
+			to[places[numbers[from[i]] >> shift & 255]++] = from[i];
 		from = to;
 		to = swap;
 	}

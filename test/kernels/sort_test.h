@@ -30,7 +30,7 @@ void fill_shape(gs_type type, int shape, void *to, uint64_t n);
 
 /* A value as an unsigned number in its type's order. */
 uint64_t key_number(gs_type type, const void *p);
-/* The stable order of numbers, by merging. */
+/* The stable order of numbers: a counting sort by each byte in which they differ, lowest first. */
 void reference_order(const uint64_t *numbers, uint64_t n, uint32_t *order);
 
 #endif
