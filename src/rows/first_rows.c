@@ -191,7 +191,7 @@ note_last(FirstHeap *heap)
 }
 
 FirstFate
-firstrows_put(FirstRows *rows, FirstHeap *heap, TupleTableSlot *slot)
+firstrows_put(FirstRows *rows, FirstHeap *heap, const FirstHeap *sample, TupleTableSlot *slot)
 {
 	FirstRow	row = {0};
 	bool		isnull;
@@ -209,6 +209,9 @@ firstrows_put(FirstRows *rows, FirstHeap *heap, TupleTableSlot *slot)
 	order = compare_with_last(rows, heap, slot, key, isnull);
 	if (likely(order >= 0))
 		return order == 0 && rows->ties ? FIRST_TIED : FIRST_BEHIND;
+	if (sample && likely(compare_with_last(rows, sample, slot, key, isnull) > 0))
+		return FIRST_BEHIND;
+	rows->gave_way++;
 	row = rows->out;
 	forget_row(rows, &row);
 	copy_row(rows, &row, slot, key, isnull);

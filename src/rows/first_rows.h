@@ -52,14 +52,18 @@ typedef struct FirstRows
 	MemoryContext cxt;			/* of all this, with what comparison functions keep */
 	FirstRow	out;			/* the row that gave way last, whose memory the next one gets */
 	uint64		passed;			/* rows that have come */
+	uint64		gave_way;		/* rows that were kept for a while */
 	TupleTableSlot *slots[2];	/* for comparisons of two rows by later keys */
 } FirstRows;
 
 /* Begins to keep the first bound rows of sets of rows, in the current context. */
 extern FirstRows *firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, bool ties, Size limit);
 
-/* Keeps a copy of a row if it is one of the first of its set. */
-extern FirstFate firstrows_put(FirstRows *rows, FirstHeap *heap, TupleTableSlot *slot);
+/*
+ * Keeps a copy of a row if it is one of the first of its set.  With the first rows of a sample of the set, which must be
+ * as many as the heap keeps, no row is kept that is behind these, once the heap is full; else the sample is NULL.
+ */
+extern FirstFate firstrows_put(FirstRows *rows, FirstHeap *heap, const FirstHeap *sample, TupleTableSlot *slot);
 
 /* Ends input of a set: puts its rows in order. */
 extern void firstrows_finish(FirstRows *rows, FirstHeap *heap);

@@ -237,7 +237,7 @@ grouprows_put(GroupRows *rows, TupleTableSlot *slot, TupleTableSlot *kept)
 	if (group == NULL || (group->heap.count < first->bound && firstrows_is_full(first)))
 		return slot;
 	complete = group->heap.count == first->bound;
-	switch (firstrows_put(first, &group->heap, slot))
+	switch (firstrows_put(first, &group->heap, NULL, slot))
 	{
 		case FIRST_TIED:
 			return slot;

@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -11,11 +13,18 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/node.h"
+#include "src/core/scansample.h"
 #include "first_node.h"
 #include "src/rows/first_rows.h"
 
 /* A sort of fewer rows takes no time to speak of. */
 #define SMALL_SORT_ROWS 10000.0
+
+/* As many kept rows, and so many for each of the bound, do not give way if rows come in no order. */
+#define ROWS_AGAINST_ORDER(bound) (2048 + 8 * (uint64) (bound))
+
+/* No more of a table's pages are sampled. */
+#define MOST_SAMPLED 0.05
 
 typedef struct GpuFirstState
 {
@@ -27,6 +36,9 @@ typedef struct GpuFirstState
 	bool		begun;
 	FirstRows  *first;			/* what keeps rows: this … */
 	FirstHeap	heap;			/* … in which they are … */
+	FirstHeap	sample;			/* the first rows of some pages, if rows come in an order against the one wanted */
+	bool		sampled;
+	uint64		sampled_rows;
 	Sorter	   *sorter;			/* … or this */
 	int64		at;				/* in first: the row that was returned last, counted from 1 */
 	SorterStages before;		/* of the sorters that rescans have ended */
@@ -97,6 +109,8 @@ close_heap(GpuFirstState *node)
 {
 	firstrows_close(node->first);
 	memset(&node->heap, 0, sizeof(FirstHeap));
+	memset(&node->sample, 0, sizeof(FirstHeap));
+	node->sampled = false;
 	node->first = NULL;
 }
 
@@ -133,10 +147,49 @@ keep_row(GpuFirstState *node, TupleTableSlot *slot)
 	}
 	ResetExprContext(context);
 	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-	(void) firstrows_put(node->first, &node->heap, slot);
+	(void) firstrows_put(node->first, &node->heap, node->sample.count == node->bound ? &node->sample : NULL, slot);
 	MemoryContextSwitchTo(old);
 	if (unlikely(firstrows_is_full(node->first) && node->heap.count < node->bound))
 		leave_heap(node);
+}
+
+/* SampledRow: keeps a row if it is among the first of the sample. */
+static void
+keep_sampled(void *arg, TupleTableSlot *slot)
+{
+	GpuFirstState *node = arg;
+	ExprContext *context = node->css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+
+	ResetExprContext(context);
+	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	(void) firstrows_put(node->first, &node->sample, NULL, slot);
+	MemoryContextSwitchTo(old);
+	node->sampled_rows++;
+}
+
+/*
+ * Looks ahead if row after row is kept for a while, as where a table's rows come in the reverse of the order: what is
+ * behind the first rows of a sample need not be copied.  The rows that have to be, once more those of the sample, are
+ * fewest if it is the square root of the fraction that is kept.
+ */
+static void
+look_ahead(GpuFirstState *node)
+{
+	PlanState  *child = outerPlanState(node);
+	double		rows = child->plan->plan_rows;
+	double		fraction = Min(sqrt(node->bound / rows), MOST_SAMPLED);
+
+	node->sampled = true;
+	if (node->bound < fraction * rows / 2 && node->first->bytes < node->first->limit / 2)
+		scansample_read(child, fraction, keep_sampled, node);
+}
+
+/* Is it time to look ahead? */
+static inline bool
+rows_come_against_order(const GpuFirstState *node)
+{
+	return node->first && !node->sampled && node->first->gave_way > ROWS_AGAINST_ORDER(node->bound);
 }
 
 /* All rows have come: puts those that are kept in order. */
@@ -173,6 +226,8 @@ exec_node(CustomScanState *css)
 		begin_rows(node);
 	do
 	{
+		if (unlikely(rows_come_against_order(node)))
+			look_ahead(node);
 		slot = ExecProcNode(outerPlanState(css));
 		if (unlikely(TupIsNull(slot)))
 		{
@@ -260,7 +315,11 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 	}
 	explain_keys(css, &node->columns, ancestors, es);
 	if (es->analyze && node->first)
+	{
 		ExplainPropertyInteger("Rows Kept", NULL, node->heap.count, es);
+		if (node->sampled_rows > 0)
+			ExplainPropertyInteger("Rows Sampled", NULL, (int64) node->sampled_rows, es);
+	}
 }
 
 const CustomScanMethods gpufirst_scan_methods = {

@@ -1,7 +1,7 @@
 -- A page with its totals, "SELECT …, count(*) OVER () … ORDER BY … LIMIT …": PostgreSQL's rows in their order, by one process and by several,
 -- started again, in both directions, and PostgreSQL's plan where that would not be so.
 \ir setup.psql
-SELECT plan(150 + 125);
+SELECT plan(150 + 149);
 \ir parallel.psql
 \ir pick.psql
 DROP SCHEMA IF EXISTS gpusort_totals CASCADE;
@@ -232,6 +232,45 @@ END $$;
 SELECT pg_temp.wanders('SELECT id, count(*) OVER (), sum(m) OVER () FROM t ORDER BY i8 LIMIT 15', 'a cursor');
 SELECT pg_temp.wanders('SELECT id, long, count(*) OVER () FROM t ORDER BY long, id LIMIT 30 OFFSET 7', 'a cursor over a later page');
 SELECT pg_temp.wanders('SELECT id, count(*) OVER () FROM t ORDER BY c, id LIMIT (SELECT 5000) OFFSET 5950', 'a cursor over a sort');
+
+-- Rows that come in the reverse of the order: a sample of pages tells which need not be kept.  It has the scan's rows and no others, of a table
+-- with rows that were deleted or changed, also by this transaction.
+CREATE TABLE rising AS SELECT i AS id, i / 100 AS hundred, lpad(i::text, 8, '0') COLLATE "C" AS c, nullif(i % 1000, 0) + i AS n, i * 1.5 AS m, repeat('x', i % 90) AS pad
+FROM generate_series(1, 30000) i;
+VACUUM ANALYZE rising;
+UPDATE rising SET m = -1 WHERE id BETWEEN 28000 AND 28500;
+DELETE FROM rising WHERE id > 29000 OR id % 50 = 0;
+CREATE FUNCTION pg_temp.falling(label text, rest text, source text DEFAULT 'rising', columns text DEFAULT 'id, m') RETURNS text LANGUAGE sql AS $$
+	SELECT pg_temp.same_rows(format('SELECT %s, count(*) OVER (), sum(hundred) OVER () FROM %s %s', columns, source, rest), label, '{0,2,3}')
+$$;
+SELECT pg_temp.falling('in reverse', 'ORDER BY id DESC LIMIT 7');
+SELECT pg_temp.falling('in reverse, all columns', 'ORDER BY id DESC LIMIT 7', columns => '*');
+SELECT pg_temp.falling('in reverse, by an expression', 'ORDER BY -id LIMIT 7', columns => 'id + 1, hundred');
+SELECT pg_temp.falling('in reverse, a later page', 'ORDER BY id DESC LIMIT 20 OFFSET 100');
+SELECT pg_temp.falling('in reverse, a page far down', 'ORDER BY id DESC LIMIT 20 OFFSET 1000');
+SELECT pg_temp.falling('in reverse, with ties', 'ORDER BY hundred DESC, id LIMIT 30');
+SELECT pg_temp.falling('in reverse, with ties up to the second key', 'ORDER BY hundred DESC, id DESC LIMIT 30');
+SELECT pg_temp.falling('in reverse, strings', 'ORDER BY c DESC LIMIT 12');
+SELECT pg_temp.falling('in reverse, NULLs first', 'ORDER BY n DESC, id LIMIT 50', 'rising');
+SELECT pg_temp.falling('in reverse, NULLs last', 'ORDER BY n DESC NULLS LAST, id LIMIT 50');
+SELECT pg_temp.falling('in reverse, without the last rows', 'WHERE id < 20000 ORDER BY id DESC LIMIT 9');
+SELECT pg_temp.falling('in reverse, of a few rows at the beginning', 'WHERE id < 400 ORDER BY id DESC LIMIT 9');
+SELECT pg_temp.falling('in reverse, in the order of a changed column', 'WHERE m <> 0 ORDER BY m DESC LIMIT 9');
+SELECT pg_temp.falling('in reverse, a condition that changes', 'WHERE random() >= 0 ORDER BY id DESC LIMIT 9');
+SELECT pg_temp.falling('in reverse, a condition with a query', 'WHERE id < (SELECT 25000) AND hundred NOT IN (SELECT k FROM few) ORDER BY id DESC LIMIT 9');
+SELECT pg_temp.falling('in reverse, above a join', 'ORDER BY id DESC LIMIT 9', 'rising JOIN few ON k = hundred % 10');
+SELECT pg_temp.same_rows('SELECT k, ids FROM few, LATERAL (SELECT array_agg(id) AS ids FROM (SELECT id, count(*) OVER () FROM rising WHERE id % 6 = k AND id < 28000 - 1000 * k ' ||
+	'ORDER BY id DESC LIMIT 5) page) pages ORDER BY k', 'in reverse, started again', '{0}');
+BEGIN;
+DELETE FROM rising WHERE id > 28500;
+UPDATE rising SET id = id + 100000 WHERE id BETWEEN 100 AND 110;
+SELECT pg_temp.falling('in reverse, of a transaction''s own changes', 'ORDER BY id DESC LIMIT 20');
+ROLLBACK;
+SELECT matches(pg_temp.plan_of('SELECT id, count(*) OVER () FROM rising ORDER BY id DESC LIMIT 7', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF'),
+	'Rows Kept: 7\n\s+Rows Sampled: [1-9]\d\d\n', 'the sample is a hundredth or so');
+SELECT doesnt_match(pg_temp.plan_of('SELECT id, count(*) OVER () FROM rising ' || rest, 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF'), 'Sampled', 'no sample: ' || rest)
+FROM unnest(ARRAY['ORDER BY id LIMIT 7', 'ORDER BY md5(id::text) LIMIT 7', 'WHERE random() >= 0 ORDER BY id DESC LIMIT 7', 'ORDER BY id DESC LIMIT 2000',
+	'WHERE hundred NOT IN (SELECT k FROM few) ORDER BY id DESC LIMIT 7']) rest;
 
 -- what EXPLAIN shows
 SET gpusort.explain_machine = off;
