@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
@@ -16,6 +18,9 @@
 
 /* Bytes in whose multiples rows get memory, so that the next row of about that size fits in. */
 #define ROW_UNIT 64
+
+/* No more of the rows are sampled. */
+#define MOST_SAMPLED 0.05
 
 FirstRows *
 firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, bool ties, Size limit)
@@ -219,6 +224,16 @@ firstrows_put(FirstRows *rows, FirstHeap *heap, const FirstHeap *sample, TupleTa
 	replace_top(rows, heap, row);
 	note_last(heap);
 	return rows->ties && compare_keys(&rows->out, &heap->rows[0], rows) == 0 ? FIRST_TIED_OUT : FIRST_KEPT;
+}
+
+double
+firstrows_begin_sample(FirstRows *rows, int64 kept, double expected)
+{
+	/* with that the rows of the sample and those that have to be copied behind it are fewest */
+	double		fraction = Min(sqrt(kept / expected), MOST_SAMPLED);
+
+	rows->sampled = true;
+	return kept < fraction * expected / 2 && rows->bytes < rows->limit / 2 ? fraction : 0;
 }
 
 void

@@ -10,6 +10,9 @@
 
 #include "src/keys/sortcolumns.h"
 
+/* As few rows as these give way, of so many kept ones, if all come in no order: their number times a logarithm. */
+#define FIRST_ROWS_AGAINST_ORDER(kept) (2048 + 8 * (uint64) (kept))
+
 /* A row that is kept. */
 typedef struct FirstRow
 {
@@ -53,6 +56,7 @@ typedef struct FirstRows
 	FirstRow	out;			/* the row that gave way last, whose memory the next one gets */
 	uint64		passed;			/* rows that have come */
 	uint64		gave_way;		/* rows that were kept for a while */
+	bool		sampled;		/* a sample has been taken, or was not worth while */
 	TupleTableSlot *slots[2];	/* for comparisons of two rows by later keys */
 } FirstRows;
 
@@ -60,8 +64,8 @@ typedef struct FirstRows
 extern FirstRows *firstrows_open(const SortColumns *columns, TupleDesc desc, int64 bound, bool ties, Size limit);
 
 /*
- * Keeps a copy of a row if it is one of the first of its set.  With the first rows of a sample of the set, which must be
- * as many as the heap keeps, no row is kept that is behind these, once the heap is full; else the sample is NULL.
+ * Keeps a copy of a row if it is one of the first of its set.  With the first rows of a sample of the set, which must
+ * be as many as the heap keeps, no row is kept that is behind these, once the heap is full; else the sample is NULL.
  */
 extern FirstFate firstrows_put(FirstRows *rows, FirstHeap *heap, const FirstHeap *sample, TupleTableSlot *slot);
 
@@ -70,6 +74,19 @@ extern void firstrows_finish(FirstRows *rows, FirstHeap *heap);
 
 /* Frees everything, with all heaps; slots that hold rows must have been cleared. */
 extern void firstrows_close(FirstRows *rows);
+
+/*
+ * Returns true, until a sample has been taken, if row after row is kept for a while: they come in the reverse of the
+ * order.  All heaps together hold this number of rows.
+ */
+static inline bool
+firstrows_need_sample(const FirstRows *rows, int64 kept)
+{
+	return !rows->sampled && rows->gave_way > FIRST_ROWS_AGAINST_ORDER(kept);
+}
+
+/* Begins a sample: returns the fraction of rows, of an expected number, that it should have; 0: it is no use. */
+extern double firstrows_begin_sample(FirstRows *rows, int64 kept, double expected);
 
 /* Returns true if memory has been used up. */
 static inline bool

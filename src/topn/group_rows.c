@@ -1,6 +1,7 @@
 /*
  * group_rows.c: keeps the first rows of each group while others pass: groups, each with a heap, and a hash table of
- * their numbers.  A row that is left out costs two accesses to memory, of its entry and of its group.
+ * their numbers.  A row that is left out costs two accesses to memory, of its entry and of its group.  Where rows come
+ * in the reverse of the order, a sample tells each group what it need not keep.
  */
 #include "postgres.h"
 
@@ -21,12 +22,16 @@
 /* Bytes of keys that lie in their group itself. */
 #define SHORT_KEYS 16
 
-/* A group's keys, each as a byte that tells a NULL and its bytes. */
+/* Keys that are passed by value, up to as many, are these themselves. */
+#define FEW_KEYS 2
+
+/* A group's keys: few ones by value, or each as a byte that tells a NULL and its bytes. */
 typedef struct GroupKeys
 {
-	uint32		length;
+	uint32		length;			/* of the bytes; of values bits of which are NULL */
 	union
 	{
+		Datum		values[FEW_KEYS];
 		char		here[SHORT_KEYS];	/* up to as many */
 		const char *there;
 	}			bytes;
@@ -55,10 +60,14 @@ struct GroupRows
 	int			nkeys;
 	const AttrNumber *attnos;	/* of keys */
 	TupleDesc	desc;
+	bool		by_value;		/* few keys, all of them passed by value */
 	struct groups_hash *table;
 	TopGroup   *groups;
 	uint32		ngroups;
 	uint32		room;
+	FirstHeap  *samples;		/* of the first groups, if there is a sample */
+	uint32		nsamples;
+	uint64		sampled;		/* rows */
 	GroupKeys	keys;			/* of the row that has come, and their bytes */
 	StringInfoData bytes;
 	uint64		came;
@@ -76,15 +85,31 @@ bytes_of(const GroupKeys *keys)
 
 /* Returns true if two keys are the same. */
 static inline bool
-are_same(const GroupKeys *a, const GroupKeys *b)
+are_same(const GroupRows *rows, const GroupKeys *a, const GroupKeys *b)
 {
+	if (rows->by_value)
+		return a->length == b->length && a->bytes.values[0] == b->bytes.values[0] &&
+			a->bytes.values[1] == b->bytes.values[1];
 	return a->length == b->length && memcmp(bytes_of(a), bytes_of(b), a->length) == 0;
+}
+
+/* Returns a hash of a value whose lower half depends on all its bits. */
+static inline uint64
+hash_value(Datum value)
+{
+	const uint64 factor = UINT64CONST(0x9e3779b97f4a7c15);	/* 2^64 / golden ratio */
+	uint64		hash = (value ^ value >> 32) * factor;
+
+	return hash ^ hash >> 32;
 }
 
 /* Returns the hash of keys. */
 static inline uint32
-hash_keys(const GroupKeys *keys)
+hash_keys(const GroupRows *rows, const GroupKeys *keys)
 {
+	if (rows->by_value)
+		return (uint32) hash_combine64(hash_value(keys->bytes.values[0] + keys->length),
+									   hash_value(keys->bytes.values[1]));
 	return hash_bytes((const unsigned char *) bytes_of(keys), (int) keys->length);
 }
 
@@ -99,14 +124,26 @@ keys_of(const GroupRows *rows, uint32 group)
 #define SH_ELEMENT_TYPE GroupEntry
 #define SH_KEY_TYPE uint32
 #define SH_KEY group
-#define SH_HASH_KEY(table, key) hash_keys(keys_of((table)->private_data, key))
-#define SH_EQUAL(table, a, b) are_same(keys_of((table)->private_data, a), keys_of((table)->private_data, b))
+#define SH_HASH_KEY(table, key) hash_keys((table)->private_data, keys_of((table)->private_data, key))
+#define SH_EQUAL(table, a, b) \
+	are_same((table)->private_data, keys_of((table)->private_data, a), keys_of((table)->private_data, b))
 #define SH_SCOPE static inline
 #define SH_STORE_HASH
 #define SH_GET_HASH(table, entry) (entry)->hash
 #define SH_DEFINE
 #define SH_DECLARE
 #include "lib/simplehash.h"
+
+/* Are keys few, and all of them passed by value? */
+static bool
+are_by_value(int nkeys, const AttrNumber *attnos, TupleDesc desc)
+{
+	bool		result = nkeys <= FEW_KEYS;
+
+	for (int i = 0; i < nkeys && result; i++)
+		result = TupleDescAttr(desc, attnos[i] - 1)->attbyval;
+	return result;
+}
 
 GroupRows *
 grouprows_open(const SortColumns *order, int ngroups, const AttrNumber *groups, TupleDesc desc, int64 bound, bool ties,
@@ -120,6 +157,7 @@ grouprows_open(const SortColumns *order, int ngroups, const AttrNumber *groups, 
 	rows->nkeys = ngroups;
 	rows->attnos = groups;
 	rows->desc = desc;
+	rows->by_value = are_by_value(ngroups, groups, desc);
 	rows->room = FEW_GROUPS;
 	rows->groups = palloc(sizeof(TopGroup) * rows->room);
 	rows->table = groups_create(first->cxt, rows->room, rows);
@@ -156,9 +194,26 @@ append_reference(StringInfo out, Form_pg_attribute type, Datum value)
 	appendBinaryStringInfo(out, packed ? VARDATA_ANY(packed) : DatumGetCString(value), (int) length);
 }
 
-/* Sets the keys of the row that has come. */
+/* Sets the keys of the row that has come, which are values. */
+static inline void
+set_values(GroupRows *rows, TupleTableSlot *slot)
+{
+	GroupKeys  *keys = &rows->keys;
+	bool		isnull;
+
+	keys->length = 0;
+	for (int i = 0; i < rows->nkeys; i++)
+	{
+		Datum		value = slot_getattr(slot, rows->attnos[i], &isnull);
+
+		keys->bytes.values[i] = isnull ? 0 : value;
+		keys->length |= (uint32) isnull << i;
+	}
+}
+
+/* Sets the keys of the row that has come, as bytes. */
 static void
-set_keys(GroupRows *rows, TupleTableSlot *slot)
+set_bytes(GroupRows *rows, TupleTableSlot *slot)
 {
 	StringInfo	out = &rows->bytes;
 
@@ -182,6 +237,16 @@ set_keys(GroupRows *rows, TupleTableSlot *slot)
 		memcpy(rows->keys.bytes.here, out->data, out->len);
 	else
 		rows->keys.bytes.there = out->data;
+}
+
+/* Sets the keys of the row that has come. */
+static inline void
+set_keys(GroupRows *rows, TupleTableSlot *slot)
+{
+	if (rows->by_value)
+		set_values(rows, slot);
+	else
+		set_bytes(rows, slot);
 }
 
 /* Adds the group of the row that has come, without rows. */
@@ -226,6 +291,15 @@ find_group(GroupRows *rows, TupleTableSlot *slot)
 	return add_group(rows);
 }
 
+/* Returns the first rows of a group's sample if these are as many as are kept, else NULL. */
+static inline const FirstHeap *
+sample_of(const GroupRows *rows, const TopGroup *group)
+{
+	uint32		number = (uint32) (group - rows->groups);
+
+	return number < rows->nsamples && rows->samples[number].count == rows->first->bound ? &rows->samples[number] : NULL;
+}
+
 TupleTableSlot *
 grouprows_put(GroupRows *rows, TupleTableSlot *slot, TupleTableSlot *kept)
 {
@@ -237,7 +311,7 @@ grouprows_put(GroupRows *rows, TupleTableSlot *slot, TupleTableSlot *kept)
 	if (group == NULL || (group->heap.count < first->bound && firstrows_is_full(first)))
 		return slot;
 	complete = group->heap.count == first->bound;
-	switch (firstrows_put(first, &group->heap, NULL, slot))
+	switch (firstrows_put(first, &group->heap, sample_of(rows, group), slot))
 	{
 		case FIRST_TIED:
 			return slot;
@@ -248,6 +322,45 @@ grouprows_put(GroupRows *rows, TupleTableSlot *slot, TupleTableSlot *kept)
 			rows->left_out += complete;
 			return NULL;
 	}
+}
+
+double
+grouprows_begin_sample(GroupRows *rows, double expected)
+{
+	double		fraction = firstrows_begin_sample(rows->first, rows->ngroups * rows->first->bound, expected);
+
+	if (fraction > 0)
+	{
+		rows->nsamples = rows->ngroups;
+		rows->samples = MemoryContextAllocExtended(rows->first->cxt, sizeof(FirstHeap) * rows->nsamples,
+												   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	}
+	return fraction;
+}
+
+void
+grouprows_put_sampled(GroupRows *rows, TupleTableSlot *slot)
+{
+	GroupEntry *entry;
+
+	set_keys(rows, slot);
+	entry = groups_lookup(rows->table, COMING_GROUP);
+	if (entry == NULL || firstrows_is_full(rows->first))
+		return;
+	(void) firstrows_put(rows->first, &rows->samples[entry->group], NULL, slot);
+	rows->sampled++;
+}
+
+bool
+grouprows_need_sample(const GroupRows *rows)
+{
+	return firstrows_need_sample(rows->first, rows->ngroups * rows->first->bound);
+}
+
+uint64
+grouprows_sampled(const GroupRows *rows)
+{
+	return rows->sampled;
 }
 
 bool

@@ -22,6 +22,18 @@ extern GroupRows *grouprows_open(const SortColumns *order, int ngroups, const At
  */
 extern TupleTableSlot *grouprows_put(GroupRows *rows, TupleTableSlot *slot, TupleTableSlot *kept);
 
+/* Returns true if rows come in the reverse of the order, so that a sample of those to come is worth while. */
+extern bool grouprows_need_sample(const GroupRows *rows);
+
+/* Begins a sample: returns the fraction of rows, of an expected number, that it should have; 0 if none. */
+extern double grouprows_begin_sample(GroupRows *rows, double expected);
+
+/* Takes a row of the sample, which comes as any other one, too.  The current context is for one row. */
+extern void grouprows_put_sampled(GroupRows *rows, TupleTableSlot *slot);
+
+/* Returns the number of rows that the sample had. */
+extern uint64 grouprows_sampled(const GroupRows *rows);
+
 /* Returns true if memory has been used up and so few rows have been left out that it was not worth while. */
 extern bool grouprows_is_useless(const GroupRows *rows);
 

@@ -11,6 +11,7 @@
 #include "src/base/compat.h"
 #include "src/base/guc.h"
 #include "src/core/node.h"
+#include "src/core/scansample.h"
 #include "group_rows.h"
 #include "topn_node.h"
 
@@ -37,6 +38,7 @@ typedef struct GpuTopNState
 	GroupRows  *rows;
 	TupleTableSlot *kept;
 	uint64		left_out;		/* by scans that have ended */
+	uint64		sampled;		/* for these */
 } GpuTopNState;
 
 /* Reads the columns of the groups and the bound from the plan. */
@@ -91,6 +93,7 @@ drop_rows(GpuTopNState *node)
 	if (node->rows == NULL)
 		return;
 	node->left_out += grouprows_left_out(node->rows);
+	node->sampled += grouprows_sampled(node->rows);
 	grouprows_close(node->rows);
 	node->rows = NULL;
 }
@@ -112,6 +115,31 @@ put_row(GpuTopNState *node, TupleTableSlot *slot)
 	return result;
 }
 
+/* SampledRow */
+static void
+put_sampled(void *arg, TupleTableSlot *slot)
+{
+	GpuTopNState *node = arg;
+	ExprContext *context = node->css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+
+	ResetExprContext(context);
+	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	grouprows_put_sampled(node->rows, slot);
+	MemoryContextSwitchTo(old);
+}
+
+/* Looks at a sample of the rows to come: those that are behind the first ones of these need not be copied. */
+static void
+look_ahead(GpuTopNState *node)
+{
+	PlanState  *child = outerPlanState(node);
+	double		fraction = grouprows_begin_sample(node->rows, child->plan->plan_rows);
+
+	if (fraction > 0)
+		scansample_read(child, fraction, put_sampled, node);
+}
+
 /* Reads rows until one has to be passed on; NULL once the stage has changed. */
 static TupleTableSlot *
 read_rows(GpuTopNState *node)
@@ -123,6 +151,8 @@ read_rows(GpuTopNState *node)
 	while (passed == NULL && node->stage == TOPN_READ)
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (unlikely(grouprows_need_sample(node->rows)))
+			look_ahead(node);
 		slot = ExecProcNode(outerPlanState(node));
 		if (TupIsNull(slot))
 			node->stage = TOPN_RETURN;
@@ -182,6 +212,18 @@ rescan_node(CustomScanState *css)
 		ExecReScan(outerPlanState(css));
 }
 
+/* Shows what was left out, and what was sampled for that. */
+static void
+explain_counts(const GpuTopNState *node, ExplainState *es)
+{
+	uint64		left_out = node->left_out + (node->rows ? grouprows_left_out(node->rows) : 0);
+	uint64		sampled = node->sampled + (node->rows ? grouprows_sampled(node->rows) : 0);
+
+	ExplainPropertyInteger("Rows Left Out", NULL, (int64) left_out, es);
+	if (sampled > 0)
+		ExplainPropertyInteger("Rows Sampled", NULL, (int64) sampled, es);
+}
+
 /* ExplainCustomScan */
 static void
 explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
@@ -198,8 +240,7 @@ explain_node(CustomScanState *css, List *ancestors, ExplainState *es)
 	ExplainPropertyInteger("Rows per Group", NULL, node->bound, es);
 	/* the leader does not know of its workers' */
 	if (es->analyze && css->ss.ps.worker_instrument == NULL)
-		ExplainPropertyInteger("Rows Left Out", NULL, (int64) (node->left_out +
-															   (node->rows ? grouprows_left_out(node->rows) : 0)), es);
+		explain_counts(node, es);
 }
 
 const CustomScanMethods gputopn_scan_methods = {

@@ -4,8 +4,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -20,12 +18,6 @@
 /* A sort of fewer rows takes no time to speak of. */
 #define SMALL_SORT_ROWS 10000.0
 
-/* As many kept rows, and so many for each of the bound, do not give way if rows come in no order. */
-#define ROWS_AGAINST_ORDER(bound) (2048 + 8 * (uint64) (bound))
-
-/* No more of a table's pages are sampled. */
-#define MOST_SAMPLED 0.05
-
 typedef struct GpuFirstState
 {
 	CustomScanState css;
@@ -37,7 +29,6 @@ typedef struct GpuFirstState
 	FirstRows  *first;			/* what keeps rows: this … */
 	FirstHeap	heap;			/* … in which they are … */
 	FirstHeap	sample;			/* the first rows of some pages, if rows come in an order against the one wanted */
-	bool		sampled;
 	uint64		sampled_rows;
 	Sorter	   *sorter;			/* … or this */
 	int64		at;				/* in first: the row that was returned last, counted from 1 */
@@ -110,7 +101,6 @@ close_heap(GpuFirstState *node)
 	firstrows_close(node->first);
 	memset(&node->heap, 0, sizeof(FirstHeap));
 	memset(&node->sample, 0, sizeof(FirstHeap));
-	node->sampled = false;
 	node->first = NULL;
 }
 
@@ -168,28 +158,15 @@ keep_sampled(void *arg, TupleTableSlot *slot)
 	node->sampled_rows++;
 }
 
-/*
- * Looks ahead if row after row is kept for a while, as where a table's rows come in the reverse of the order: what is
- * behind the first rows of a sample need not be copied.  The rows that have to be, once more those of the sample, are
- * fewest if it is the square root of the fraction that is kept.
- */
+/* Looks at a sample of the rows to come: those that are behind the first ones of these need not be copied. */
 static void
 look_ahead(GpuFirstState *node)
 {
 	PlanState  *child = outerPlanState(node);
-	double		rows = child->plan->plan_rows;
-	double		fraction = Min(sqrt(node->bound / rows), MOST_SAMPLED);
+	double		fraction = firstrows_begin_sample(node->first, node->bound, child->plan->plan_rows);
 
-	node->sampled = true;
-	if (node->bound < fraction * rows / 2 && node->first->bytes < node->first->limit / 2)
+	if (fraction > 0)
 		scansample_read(child, fraction, keep_sampled, node);
-}
-
-/* Is it time to look ahead? */
-static inline bool
-rows_come_against_order(const GpuFirstState *node)
-{
-	return node->first && !node->sampled && node->first->gave_way > ROWS_AGAINST_ORDER(node->bound);
 }
 
 /* All rows have come: puts those that are kept in order. */
@@ -226,7 +203,7 @@ exec_node(CustomScanState *css)
 		begin_rows(node);
 	do
 	{
-		if (unlikely(rows_come_against_order(node)))
+		if (node->first && unlikely(firstrows_need_sample(node->first, node->bound)))
 			look_ahead(node);
 		slot = ExecProcNode(outerPlanState(css));
 		if (unlikely(TupIsNull(slot)))

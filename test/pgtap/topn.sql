@@ -1,7 +1,7 @@
 -- The first rows of each group, "row_number() OVER (PARTITION BY … ORDER BY …) <= n" above a query and DISTINCT ON: PostgreSQL's rows, by one process
 -- and by several, without memory, started again, and PostgreSQL's plan where other rows matter.
 \ir setup.psql
-SELECT plan(240 + 67 + 1);
+SELECT plan(240 + 67 + 1 + 16);
 \ir parallel.psql
 \ir pick.psql
 DROP SCHEMA IF EXISTS gpusort_topn CASCADE;
@@ -153,6 +153,35 @@ SET gpusort.enabled = off;
 CREATE TABLE after AS EXECUTE planned;
 SET gpusort.enabled = on;
 SELECT is((SELECT array_agg(id) FROM after), (SELECT array_agg(id) FROM before), 'a plan that was made before');
+
+-- Rows that come in the reverse of the order: a sample of pages tells each group which it need not keep.
+CREATE TABLE rising AS SELECT i AS id, i / 100 AS hundred, lpad(i::text, 8, '0') COLLATE "C" AS c, hashint4(i) % 7 AS few, repeat('name ', 1 + i % 5) AS name,
+	CASE WHEN i < 29000 THEN i % 3 ELSE 3 + i % 2 END AS late, nullif(i % 1000, 0) + i AS n
+FROM generate_series(1, 30000) i;
+UPDATE rising SET name = 'changed' WHERE id BETWEEN 28000 AND 28500;
+VACUUM ANALYZE rising;
+DELETE FROM rising WHERE id > 29900 OR id % 50 = 0;
+CREATE FUNCTION pg_temp.falling(groups text, keys text, wanted text, condition text DEFAULT 'true') RETURNS text LANGUAGE sql AS $$
+	SELECT pg_temp.same_rows(format('SELECT * FROM (SELECT *, %s OVER (PARTITION BY %s ORDER BY %s) AS r FROM rising WHERE %s) x WHERE r <= 3 ORDER BY id', wanted, groups, keys, condition),
+		concat_ws(', ', 'in reverse', groups, keys, wanted, condition), '{0,2}')
+$$;
+SELECT pg_temp.falling('few', 'id DESC', 'row_number()');
+SELECT pg_temp.falling('few', 'c DESC', 'row_number()', 'id < 20000');
+SELECT pg_temp.falling('few, late', 'id DESC', 'row_number()');
+SELECT pg_temp.falling('few, late, name', 'id DESC', 'row_number()');
+SELECT pg_temp.falling('nullif(few, 3), nullif(late, 0)', 'hundred DESC, id', 'row_number()');
+SELECT pg_temp.falling('late', 'n DESC, id', 'row_number()');
+SELECT pg_temp.falling('late', 'n DESC NULLS LAST, id', 'row_number()', 'late <> 1');
+SELECT pg_temp.falling('name', 'hundred DESC', 'rank()');
+SELECT pg_temp.falling('few', 'id / 10 DESC', 'rank()', 'random() >= 0');
+SELECT pg_temp.falling('few', 'id / 10 DESC', 'rank()', 'late NOT IN (SELECT 2 FROM names)');
+SELECT pg_temp.same_rows('SELECT DISTINCT ON (few, late) * FROM rising ORDER BY few, late, id DESC', 'DISTINCT ON in reverse', '{0,2}');
+SELECT pg_temp.same_rows('SELECT round, x.* FROM b LEFT JOIN LATERAL (SELECT DISTINCT ON (few) few, id FROM rising WHERE id < 29000 - 1000 * round ORDER BY few, id DESC) x ON true
+	ORDER BY round, few', 'DISTINCT ON in reverse, other rows each time', '{0}');
+SET max_parallel_workers_per_gather = 0;
+SELECT matches(pg_temp.counted('SELECT DISTINCT ON (few) id FROM rising ORDER BY few, id DESC'), 'Rows per Group: 1\n\s+Rows Left Out: 29\d\d\d\n\s+Rows Sampled: [1-9]\d\d\n', 'a sample');
+SELECT doesnt_match(pg_temp.counted('SELECT DISTINCT ON (few) id FROM rising ' || rest), 'Sampled', 'no sample: ' || rest)
+FROM unnest(ARRAY['ORDER BY few, id', 'ORDER BY few, md5(c)', 'WHERE random() >= 0 ORDER BY few, id DESC']) rest;
 
 -- what EXPLAIN shows
 SELECT is(pg_temp.plan_of('SELECT DISTINCT ON (few, b) id FROM t ORDER BY few, b, i8 DESC', 'VERBOSE, COSTS OFF') ~ 'Custom Scan \(GpuTopN\)
