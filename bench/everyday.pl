@@ -169,7 +169,7 @@ sub explain
 		cost => $plan->{'Total Cost'},
 		executor_ms => $explain->{'Execution Time'},
 		jit => $explain->{JIT} ? JSON::PP::true : JSON::PP::false,
-		nodes => [ map { short($_) // $_->{'Node Type'} } nodes($plan) ] };
+		nodes => [ map { short($_) // $_->{'Custom Plan Provider'} // $_->{'Node Type'} } nodes($plan) ] };
 }
 
 # Why sorts stay PostgreSQL's, as gpusort says it.
@@ -275,7 +275,7 @@ sub judge
 		next if $one->{timeout} || $base->{timeout};
 		$one->{ratio} = $base->{ms} / $one->{ms} unless $name =~ /^off/;
 		$one->{same_rows} = ($one->{digest} // '') eq ($base->{digest} // '') ? JSON::PP::true : JSON::PP::false;
-		next if $name =~ /^off/ || $one->{aggregates} || grep { /^GpuSort/ } @{ $one->{nodes} // [] };
+		next if $name =~ /^off/ || $one->{aggregates} || grep { /^Gpu/ } @{ $one->{nodes} // [] };
 		$one->{unchanged} = why_not($found, $one);
 	}
 	foreach my $one (values %$side)
@@ -356,9 +356,9 @@ sub print_summary
 	  $name, @$result{qw(base geometric_mean queries executor_geometric_mean)};
 	printf "  %s\n", join ', ',
 	  map { sprintf '%s %.2f', $_, $result->{groups}{$_} } grep { $result->{groups}{$_} } @groups;
-	printf "  %d with GpuSort in their plan: %.2f\n", @$result{qw(changed changed_geometric_mean)};
+	printf "  %d with nodes of gpusort in their plan: %.2f\n", @$result{qw(changed changed_geometric_mean)};
 	printf "  %d under 0.97%s\n", scalar @{ $result->{under_097} }, $list->($result->{under_097});
-	printf "  %d of them without GpuSort in their plan\n", $result->{under_097_unchanged};
+	printf "  %d of them without these in their plan\n", $result->{under_097_unchanged};
 	foreach my $why (sort keys %{ $result->{unchanged} })
 	{
 		my $names = $result->{unchanged}{$why};
