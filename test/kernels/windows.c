@@ -462,6 +462,48 @@ every_function(gs_type type)
 	drop_table(&t);
 }
 
+/* Runs of all lengths, which end anywhere in blocks of rows and go on in the next ones: how many rows and values each
+   has, its sum, and the least of doubles that are zeros of either sign.  A sum of doubles keeps all rows together. */
+static void
+runs_over_blocks(void)
+{
+	static const uint32_t lengths[] = {700, 3, 40, 300};
+	static table t;
+	static steps_list l;
+	const gs_window_function functions[] = {{.function = GS_WINDOW_RUN, .column = 1},
+											{.function = GS_WINDOW_SUM, .column = 2}};
+	const gs_row_order order = {NUMBER, 0, 0, 0};
+	gs_type types[SOURCE + 2];
+	uint32_t of = 0, at = 0;
+	double zero = 0.0;
+
+	make_rows(&t, 9000, 1, GS_I16, GS_I32, GS_F64, GS_F64);
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		for (uint32_t r = 0; r < t.plain[s].rows; r++)
+		{
+			of += rnd() % lengths[at++ / 1500 % 4] == 0;
+			zero = rnd() % 300 == 0 ? -zero : zero;
+			((int32_t *) t.plain[s].values[1])[r] = (int32_t) (of % 50);
+			((double *) t.plain[s].values[2])[r] = zero;
+		}
+	put_table(&t);
+	memcpy(types, t.types, SOURCE * sizeof(*types));
+	types[SOURCE] = GS_I64;
+	types[SOURCE + 1] = GS_F64;
+	list_begin(&l, types, SOURCE + 2);
+	l.head.ncolumns = SOURCE;
+	l.head.ngiven = 2;
+	(void) list_window(&l, functions, 2, &order, 0, 1);
+	list_group(&l, 4);
+	list_aggregate(&l, GS_COUNT, NULL, 0);
+	list_column(&l, GS_COUNT, 3, GS_NUMBER_F64);
+	list_column(&l, GS_SUM, NUMBER, GS_NUMBER_I32);
+	list_column(&l, GS_MIN, 2, GS_NUMBER_F64);
+	list_keys(&l, (uint32_t[]){SOURCE, 1}, 2);
+	one_list(&t, &l, "runs over blocks");
+	drop_table(&t);
+}
+
 void
 test_windows(void)
 {
@@ -485,6 +527,9 @@ test_windows(void)
 		for (int type = 0; type < GS_BYTES; type++)
 			if (!skipped())
 				every_function((gs_type) type);
+		for (int turn = 0; turn < 4; turn++)
+			if (!skipped())
+				runs_over_blocks();
 		for (int turn = 0; turn < (small_only ? 14 : 28); turn++)
 			if (!skipped())
 				random_lists(small_only && kinds[turn % 7].most > 9000 ? 9000 : kinds[turn % 7].most,
