@@ -247,6 +247,8 @@ cpu_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
 		g->failure = gs_few_end(g, first);
 	if (g->failure != GS_OK)
 		return g->failure;
+	if (!gs_totals_agree(g))
+		return GS_WRONG_ORDER;
 	*count = 0;
 	for (uint32_t i = 0; i < g->head.workers; i++)
 	{

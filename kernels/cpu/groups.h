@@ -31,6 +31,7 @@ typedef struct gs_stream_value
 	gs_type type;	/* as gs_steps_values computes them: GS_I64, GS_U128 or GS_F64 */
 	uint32_t word;	/* their place in a record */
 	uint32_t words; /* 1 or 2, the lower half first; 0: computed for the sake of overflow */
+	bool summed;	/* integers, of which an aggregate adds up all */
 	/* codes of integers of packed records or that are needed all at once: in order, less low; orders of doubles */
 	gs_wide low;
 	gs_unsigned_wide span;
@@ -128,12 +129,20 @@ typedef struct gs_tally
 	uint8_t *zeros[GS_MOST_VALUES]; /* bit 0 for +0, bit 1 for -0 */
 } gs_tally;
 
+/* How many records, and which sum of values modulo 2^64, are given to groups, or held of them: see groups_proof.c. */
+typedef struct gs_group_totals
+{
+	uint64_t counts[GS_MOST_STREAMS];
+	uint64_t sums[GS_MOST_VALUES]; /* given: of each value; held: of each tally */
+} gs_group_totals;
+
 /* Loops over blocks of keys and values, a table for each instruction set: see groups_loops.h. */
 typedef struct gs_group_loops
 {
 	void (*less)(gs_type type, const void *values, size_t n, uint64_t low, uint64_t *restrict out);
 	void (*order)(const uint64_t *values, size_t n, bool zeros, uint32_t drop, uint64_t low, uint64_t *restrict out);
 	uint64_t (*most)(const uint64_t *values, size_t n);
+	uint64_t (*sum)(const uint64_t *words, size_t n, bool second);
 	void (*turn)(uint64_t *part, size_t n, bool from, uint64_t number);
 	void (*append)(uint64_t *restrict words, size_t n, uint32_t bits, const uint64_t *restrict part);
 	void (*mix)(uint64_t *words, size_t n, uint64_t factor, uint64_t mask);
@@ -193,6 +202,7 @@ typedef struct gs_group_worker
 	char *slab; /* what is left of the last one */
 	size_t slab_left, slab_bytes;
 	gs_group_list list;
+	gs_group_totals given, held;
 	uint64_t *wide; /* words of a block's wide keys */
 	gs_block wide_memory;
 	/* of few groups */
@@ -313,6 +323,13 @@ void gs_hash_words(const uint64_t *words, uint32_t nwords, uint32_t n, uint64_t 
 void gs_put_nulls(const gs_rows_block *b, const gs_held *column, const uint64_t *mask, uint64_t *part, uint64_t code);
 /* Returns true if columns that were said to have no NULLs have none among some rows. */
 bool gs_nulls_known(const gs_steps_plan *plan, const gs_range *ranges, const gs_span *span, const gs_held *columns);
+
+/* groups_proof.c: takes values that go to groups. */
+void gs_totals_give(gs_group_worker *w, const gs_cpu_groups *g, uint32_t value, const void *values, uint32_t n);
+/* Takes the first slots of a tally, which are complete. */
+void gs_totals_hold(gs_group_worker *w, const gs_cpu_groups *g, const gs_tally *tally, uint32_t slots);
+/* Returns true if the groups of all workers hold what was given to them. */
+bool gs_totals_agree(const gs_cpu_groups *g);
 
 /* groups_tally.c */
 size_t gs_tally_make(const gs_cpu_groups *g, gs_tally *tally, uint32_t slots, char *memory);

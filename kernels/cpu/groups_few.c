@@ -141,6 +141,7 @@ gs_few_join(gs_cpu_groups *g)
 	for (uint32_t i = 1; i < g->head.workers; i++)
 		if (g->workers[i].begun && !gs_tally_join(g, &g->workers[0].few, &g->workers[i].few))
 			return GS_OVERFLOW;
+	gs_totals_hold(&g->workers[0], g, &g->workers[0].few, g->workers[0].few.slots);
 	return gs_cells_join(g);
 }
 

@@ -64,6 +64,21 @@ NAME(most)(const uint64_t *values, size_t n)
 	return most;
 }
 
+/* The sum of every word, or of every second one, modulo 2^64. */
+TARGET static uint64_t
+NAME(sum)(const uint64_t *words, size_t n, bool second)
+{
+	uint64_t sum = 0;
+
+	if (second)
+		for (size_t i = 0; i < n; i++)
+			sum += words[2 * i];
+	else
+		for (size_t i = 0; i < n; i++)
+			sum += words[i];
+	return sum;
+}
+
 /* Adds a number, or takes each from it. */
 TARGET static void
 NAME(turn)(uint64_t *part, size_t n, bool from, uint64_t number)
@@ -130,8 +145,8 @@ NAME(cells)(const gs_cells *c, const void *values, const uint64_t *slots, size_t
 					 (uint32_t) ((codes[i] + (zeros & (codes[i] == TOP_BIT - 1))) >> shift);
 }
 
-static const gs_group_loops NAME(group_loops) = {NAME(less),   NAME(order), NAME(most),	NAME(turn),
-												 NAME(append), NAME(mix),	NAME(unpack), NAME(cells)};
+static const gs_group_loops NAME(group_loops) = {NAME(less), NAME(order),	NAME(most), NAME(sum),	NAME(turn),
+												 NAME(append), NAME(mix), NAME(unpack), NAME(cells)};
 
 #undef LESS_LOW
 #undef TARGET

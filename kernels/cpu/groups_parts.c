@@ -421,5 +421,6 @@ gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32
 	j.answers = j.w->answers.data;
 	for (uint32_t i = 0; i < g->nstreams; i++)
 		GS_TRY(g->streams[i].whole ? answer_whole(&j, i) : for_pieces(&j, i, add_records));
+	gs_totals_hold(j.w, g, &j.tally, j.nslots);
 	return add_groups(&j);
 }

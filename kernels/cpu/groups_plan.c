@@ -167,6 +167,7 @@ plan_tally(gs_cpu_groups *g, uint32_t stream, const gs_expression_plan *e, gs_op
 
 	*t = (gs_tally_plan){.stream = stream, .value = value, .operation = operation};
 	t->type = t->held = g->values[value].type;
+	g->values[value].summed |= operation == GS_SUM && t->type != GS_F64;
 	if (operation == GS_SUM && t->type == GS_I64 && !sums_fit(g, e))
 		t->held = GS_U128;
 	if (operation != GS_SUM && t->type == GS_F64)

@@ -200,6 +200,7 @@ place_value(gs_group_job *j, uint32_t stream, uint32_t value, const uint64_t *ma
 	gs_block_gather(&j->w->plan, &j->block, v->expression->columns, mask, at);
 	if (!gs_steps_values(&j->w->plan, v->expression, at, n, &values))
 		return GS_OVERFLOW;
+	gs_totals_give(j->w, j->g, value, values.values, n);
 	if (j->runs == NULL && (s->whole || s->packed))
 		return place_codes(j, stream, v, values.values, n, ahead);
 	if (j->g->few || j->runs != NULL)
@@ -286,6 +287,7 @@ add_stream(gs_group_job *j, uint32_t stream)
 
 	if (n == 0)
 		return GS_OK;
+	j->w->given.counts[stream] += s->whole ? 0 : n;
 	ahead = gs_ahead_of(j, keys->n > 0 ? (uint64_t) 1 << keys->keys[0].column : 0, n);
 	if (j->runs != NULL)
 	{

@@ -56,6 +56,7 @@ make_groups(gs_group_job *j, uint32_t n)
 	gs_group_list *list = &j->w->list;
 	uint64_t before = list->n;
 
+	gs_totals_hold(j->w, j->g, &j->w->few, n);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		gs_make_group(j->g, &j->w->few, NULL, &j->runs->keys[i], i, group);

@@ -20,6 +20,7 @@ void test_rows(void);
 void test_check(void);
 void test_steps(void);
 void test_groups(void);
+void test_groups_proof(void);
 void test_places(void);
 void test_windows(void);
 void test_steps_check(void);
