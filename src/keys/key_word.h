@@ -151,7 +151,7 @@ keyword_write(const KeyWord *word, WordForm form, Datum value, int depth, uint64
 		*to = element_image(word->key->spec.type, element);
 	}
 	else if (form == WORD_UUID)
-		*to = load_big_endian(DatumGetPointer(value) + depth * sizeof(uint64));
+		*to = load_big_endian((const char *) DatumGetPointer(value) + depth * sizeof(uint64));
 	else if (!keyword_encode(word, value, to))
 		return false;
 	*to ^= word->flip;
