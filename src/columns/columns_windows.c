@@ -143,7 +143,7 @@ read_window(const Making *making, const List *spec, int first_key, QueryWindow *
 static const char *
 describe(const ColumnsQuery *query, const gs_window_function *function, Oid type, ColumnDescription *column)
 {
-	const ColumnDescription *argument = &query->columns[(int) function->column];
+	const ColumnDescription *argument = function->column != GS_NO_COLUMN ? &query->columns[function->column] : NULL;
 	const char *why = NULL;
 
 	switch ((gs_window_kind) function->function)
