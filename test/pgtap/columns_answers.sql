@@ -164,8 +164,10 @@ CREATE VIEW divided AS SELECT 1 / (x - x) AS z FROM generate_series(1, 3) AS x;
 CREATE FUNCTION divides(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM 1 / ($1 - $1); RETURN true; END';
 CREATE DOMAIN checked AS int CHECK (divides(VALUE));
 CREATE TYPE with_checked AS (a checked);
-SELECT throws_ok(q, '22012', NULL, q) FROM (VALUES ('SELECT count(*) FROM a WHERE id < -5 AND note = table_to_xml((SELECT ''divided''::text)::regclass, true, true, ''x'')::text'),
-	('SELECT count(*) FROM a WHERE id < -5 AND i4 = (jsonb_populate_record(NULL::with_checked, (SELECT ''{"a": 5}'')::jsonb)).a')) AS v (q);
+-- a server without libxml has another error for the first
+SELECT throws_ok(q, code::char(5), NULL, q) FROM (VALUES ('SELECT count(*) FROM a WHERE id < -5 AND note = table_to_xml((SELECT ''divided''::text)::regclass, true, true, ''x'')::text',
+	(SELECT CASE WHEN setting LIKE '%with-libxml%' THEN '22012' ELSE '0A000' END FROM pg_config WHERE name = 'CONFIGURE')),
+	('SELECT count(*) FROM a WHERE id < -5 AND i4 = (jsonb_populate_record(NULL::with_checked, (SELECT ''{"a": 5}'')::jsonb)).a', '22012')) AS v (q, code);
 SELECT not_used('SELECT count(*) FROM a WHERE id < -5 AND i4 = 10 / (SELECT 0) AND note = table_to_xml((SELECT ''divided''::text)::regclass, true, true, ''x'')::text', 'a value raises an error');
 
 -- a page with values that cannot be held is read in the table, and then the whole
