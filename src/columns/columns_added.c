@@ -5,6 +5,8 @@
 
 #include "columns_added.h"
 
+StaticAssertDecl(MaxHeapTuplesPerPage <= 1 << GSD_POSITION_BITS, "a page's rows have numbers");
+
 /* Returns why a value cannot be held. */
 static const char *
 not_held(const ColumnsQuery *query)
@@ -28,6 +30,7 @@ static bool
 open_chunk(AddedRows *added)
 {
 	const ColumnsQuery *query = added->query;
+	uint32		ncolumns = (uint32) query->ncolumns + query->positions;
 	gs_column_spec specs[GS_STEPS_MAX_COLUMNS] = {0};
 	EngineFailure failure = ENGINE_OK;
 	Size		bytes;
@@ -40,15 +43,32 @@ open_chunk(AddedRows *added)
 	}
 	for (int i = 0; i < query->ncolumns; i++)
 		specs[i].type = (gs_type) query->columns[i].gs;
-	added->chunk = palloc(gs_chunk_header_bytes((uint64) query->ncolumns));
-	if (gs_chunk_layout(added->chunk, bytes, specs, (uint32) query->ncolumns, UINT32_MAX - UINT32_MAX % 64,
-						0) != GS_OK)
+	if (query->positions)
+		specs[query->ncolumns].type = GS_I64;
+	added->chunk = palloc(gs_chunk_header_bytes(ncolumns));
+	if (gs_chunk_layout(added->chunk, bytes, specs, ncolumns, UINT32_MAX - UINT32_MAX % 64, 0) != GS_OK)
 	{
 		added->why = "a row is too wide";
 		return false;
 	}
 	row_reader_fill(&added->reader, added->chunk, added->slot);
 	return true;
+}
+
+/* Adds rows to the chunk that its columns have: row number first of a page and those that follow. */
+static void
+count_rows(AddedRows *added, BlockNumber block, int first, int count)
+{
+	gs_chunk   *chunk = added->chunk;
+
+	if (added->query->positions)
+	{
+		int64	   *to = (int64 *) (added->slot + chunk->columns[added->query->ncolumns].values) + chunk->rows;
+
+		for (int i = 0; i < count; i++)
+			to[i] = ((int64) block << GSD_POSITION_BITS) + first + i;
+	}
+	chunk->rows += (uint32) count;
 }
 
 /* Sends the slot's rows.  Returns false with the reason. */
@@ -58,7 +78,7 @@ close_chunk(AddedRows *added)
 	gs_chunk   *chunk = added->chunk;
 	EngineFailure failure = ENGINE_OK;
 
-	for (uint32 i = 0; i < chunk->ncolumns; i++)
+	for (int i = 0; i < added->query->ncolumns; i++)
 		chunk->columns[i].has_nulls = added->reader.columns[i].has_nulls;
 	memcpy(added->slot, chunk, gs_chunk_header_bytes(chunk->ncolumns));
 	added->count += chunk->rows;
@@ -79,7 +99,7 @@ take_page(AddedRows *added, const HeapPageRows *rows)
 	if (chunk == NULL || chunk->rows + (uint32) rows->count >= chunk->capacity ||
 		!rows_read(&added->reader, rows->tuples, rows->count, chunk->rows))
 		return false;
-	chunk->rows += (uint32) rows->count;
+	count_rows(added, rows->block, 0, rows->count);
 	return true;
 }
 
@@ -105,7 +125,7 @@ take_rows(const HeapPageRows *rows, void *arg)
 			added->why = not_held(added->query);
 			return false;
 		}
-		added->chunk->rows++;
+		count_rows(added, rows->block, i, 1);
 		if (added->chunk->rows == added->chunk->capacity && !close_chunk(added))
 			return false;
 	}

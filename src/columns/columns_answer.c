@@ -250,6 +250,7 @@ put_ranks(const ColumnsQuery *query, StoreQuestion *about)
 static const StoreQuestion *
 make_question(Asking *asking)
 {
+	const ColumnsQuery *query = asking->question->query;
 	const StoreQuestion *further = NULL;
 
 	for (int i = asking->count - 1; i >= 0; i--)
@@ -258,13 +259,15 @@ make_question(Asking *asking)
 
 		if (leaf->held == NULL)
 			continue;
+		if (query->positions)
+			leaf->indexes[query->ncolumns] = GSD_POSITIONS;
 		leaf->about = (StoreQuestion) {
 			.table = leaf->held->table, .version = leaf->proof.version, .mask = leaf->proof.proved,
 			.nblocks = leaf->proof.nblocks, .columns = leaf->indexes,
-			.ncolumns = (uint32) asking->question->query->ncolumns, .steps = asking->question->steps.steps,
+			.ncolumns = (uint32) query->ncolumns + query->positions, .steps = asking->question->steps.steps,
 			.further = further
 		};
-		put_ranks(asking->question->query, &leaf->about);
+		put_ranks(query, &leaf->about);
 		further = &leaf->about;
 	}
 	return further;

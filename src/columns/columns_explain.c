@@ -90,6 +90,8 @@ explain_windows(GpuColumnsState *node, ExplainState *es)
 		append_keys(node, window->keys, window->npartition, "PARTITION BY ", &text);
 		append_keys(node, window->keys + window->npartition, window->norders,
 					window->npartition > 0 ? " ORDER BY " : "ORDER BY ", &text);
+		if (window->positions)
+			appendStringInfoString(&text, window->npartition > 0 ? " ORDER BY ctid" : "ORDER BY ctid");
 		texts = lappend(texts, psprintf("(%s)", text.data));
 	}
 	if (texts != NIL)

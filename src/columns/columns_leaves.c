@@ -254,6 +254,8 @@ leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 		find_columns(query, leaf);
 		nheld += leaf->held != NULL;
 	}
+	if (leaves->count > 1 && query->positions)
+		return "rows of several partitions have no order";
 	if (nheld > 1 && leaves_have_strings(query) && !leaves_are_apart(query))
 		return "partitions have strings in different dictionaries";
 	return nheld > 0 ? NULL : leaves->list[0].why;

@@ -13,7 +13,7 @@ typedef struct Leaf
 	Relation	rel;
 	HeldTable  *held;			/* NULL: its rows come from the table */
 	const char *why;			/* it is not held */
-	uint32		indexes[GS_STEPS_MAX_COLUMNS];	/* of the query's columns in the held table */
+	uint32		indexes[GS_STEPS_MAX_COLUMNS];	/* of the list's columns in the held table */
 	ColumnDescription columns[GS_STEPS_MAX_COLUMNS];	/* as the relation describes them */
 	/* columns_answer.c alone: of the question that is open */
 	PageProof	proof;

@@ -547,6 +547,7 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 	query->limit = query->offset = -1;
 	query->rows = parts->rows;
 	query->repeated = parts->repeated;
+	query->subquery = parts->windows != NIL;
 	query->answers = palloc0_array(QueryAnswer, list_length(parts->aggregates) + 1);
 	why = conditions_add(query, parts->conditions, false, &query->where);
 	if (why == NULL)
@@ -567,7 +568,8 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 		why = add_limit(query, parts);
 	if (why == NULL)
 		why = add_row_orders(query, parts);
-	if (why == NULL && query->ncolumns + query->ncomputed + query->nfunctions > (int) GS_STEPS_MAX_COLUMNS)
+	if (why == NULL && query->ncolumns + query->positions + query->ncomputed + query->nfunctions >
+		(int) GS_STEPS_MAX_COLUMNS)
 		why = "it needs too many columns";
 	if (why == NULL && query->array != NULL &&
 		(list_length(parts->aggregates) > 1 || parts->having != NIL || parts->limits != NIL))

@@ -61,13 +61,15 @@ typedef struct Translation
 static void
 put_header(StepsWriter *writer, const ColumnsQuery *query)
 {
-	Size		ncolumns = (Size) (query->ncolumns + query->ncomputed + query->nfunctions);
+	Size		ncolumns = (Size) (query->ncolumns + query->positions + query->ncomputed + query->nfunctions);
 	gs_steps   *steps = (gs_steps *) (writer->data + steps_reserve(writer, sizeof(gs_steps) + ncolumns));
 
 	steps->magic = GS_STEPS_MAGIC;
-	steps->ncolumns = (uint32) query->ncolumns;
+	steps->ncolumns = (uint32) query->ncolumns + query->positions;
 	for (int i = 0; i < query->ncolumns; i++)
 		steps->types[i] = (uint8) query->columns[i].gs;
+	if (query->positions)
+		steps->types[query->ncolumns] = GS_I64;
 	steps->ngiven = computed_put_types(query, steps->types) + windows_put_types(query, steps->types);
 	steps->first = (uint32) writer->bytes;
 }

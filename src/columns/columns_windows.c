@@ -62,6 +62,7 @@ window_index(ColumnsQuery *query, const QueryWindow *wanted)
 
 	for (int i = 0; i < query->nwindows; i++)
 		if (query->windows[i].npartition == wanted->npartition && query->windows[i].norders == wanted->norders &&
+			query->windows[i].positions == wanted->positions &&
 			memcmp(query->windows[i].keys, wanted->keys, sizeof(QueryOrder) * (Size) count) == 0)
 			return i;
 	if (query->nwindows == QUERY_MAX_WINDOWS)
@@ -428,7 +429,7 @@ windows_add(ColumnsQuery *query, List *specs, List *keys, List *exprs)
 	return making.why;
 }
 
-/* Adds the order of a gpu_rle, the arguments' or that of its second argument, to a window. */
+/* Adds the order of a gpu_rle, the arguments', that of its second argument, or the table's, to a window. */
 static const char *
 add_run_orders(ColumnsQuery *query, const Aggref *aggregate, QueryWindow *window)
 {
@@ -448,8 +449,16 @@ add_run_orders(ColumnsQuery *query, const Aggref *aggregate, QueryWindow *window
 		if (why != NULL)
 			return why;
 	}
+	if (aggregate->aggorder == NIL && list_length(aggregate->aggargtypes) < 2)
+	{
+		/* what a subquery puts in order comes in it, though nothing promises so */
+		if (query->subquery)
+			return "runs are in the order of a subquery";
+		window->positions = query->positions = true;
+		return NULL;
+	}
 	if (list_length(aggregate->aggargtypes) < 2)
-		return aggregate->aggorder == NIL ? "runs have no order" : NULL;
+		return NULL;
 	return aggregate->aggorder != NIL ? "runs have two orders" :
 		add_key(query, window, lsecond_node(TargetEntry, aggregate->args)->expr, true, false, false);
 }
@@ -500,7 +509,7 @@ uint32
 windows_list_column(const ColumnsQuery *query, int column)
 {
 	int			index = column - QUERY_GIVEN;
-	uint32		number = (uint32) query->ncolumns;
+	uint32		number = (uint32) query->ncolumns + query->positions;
 
 	if (index < 0)
 		return (uint32) column;
@@ -558,17 +567,20 @@ put_window(StepsWriter *writer, const ColumnsQuery *query, int index)
 	uint32		offset = steps_begin(writer, GS_STEP_WINDOW,
 									 sizeof(gs_window_step) + sizeof(gs_window_function) * (Size) count);
 	gs_window_step *step = (gs_window_step *) (writer->data + offset);
-	gs_row_order orders[GS_STEPS_MAX_KEYS];
+	int			keys = window->npartition + window->norders;
+	gs_row_order orders[GS_STEPS_MAX_KEYS + 1];
 
 	if (writer->full)
 		return;
-	for (int i = 0; i < window->npartition + window->norders; i++)
+	for (int i = 0; i < keys; i++)
 		orders[i] = (gs_row_order) {(uint32) window->keys[i].member, window->keys[i].descending,
 		window->keys[i].nulls_first, 0};
+	if (window->positions)
+		orders[keys++] = (gs_row_order) {.column = (uint32) query->ncolumns};
 	step->nfunctions = count;
 	step->npartition = (uint32) window->npartition;
-	step->norders = (uint32) window->norders;
-	step->orders = steps_put(writer, orders, sizeof(gs_row_order) * (Size) (window->npartition + window->norders));
+	step->norders = (uint32) (keys - window->npartition);
+	step->orders = steps_put(writer, orders, sizeof(gs_row_order) * (Size) keys);
 	put_functions(writer, query, index, step->functions);
 	steps_end(writer, offset);
 }

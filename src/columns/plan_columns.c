@@ -188,6 +188,8 @@ refused(Offer *offer)
 	offer->query = palloc(sizeof(ColumnsQuery));
 	if (why == NULL)
 		why = columns_query(&offer->parts, offer->query);
+	if (why == NULL && offer->query->positions && list_length(offer->leaves) > 1)
+		why = "rows of several partitions have no order";
 	if (why != NULL)
 		return why;
 	if (offer->rows)
@@ -351,7 +353,7 @@ travelling(const Offer *offer, double groups)
 	if (array == NULL)
 		return groups;
 	/* how many runs there are is not known */
-	if (array->aggorder != NIL || list_length(array->args) > 1)
+	if (offer->query->array_runs)
 		return Max(groups, rows / COLUMNS_RUN_ROWS);
 	values = list_make1(linitial_node(TargetEntry, array->args)->expr);
 	return clamp_row_est(Min(groups * estimate_num_groups(offer->root, values, rows, NULL, NULL), rows));

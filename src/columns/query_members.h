@@ -59,7 +59,7 @@ typedef enum QueryKind
 	QUERY_CONTINUOUS,			/* a percentile, or an array of them */
 	QUERY_DISCRETE,
 	QUERY_MODE,
-	QUERY_RUNS,					/* gpu_rle with an order, of whose array the number of elements is wanted */
+	QUERY_RUNS,					/* gpu_rle, of whose array the number of elements is wanted */
 	QUERY_RUN_ARRAY,			/* the array */
 	QUERY_SORTED_ARRAY			/* gpu_sort_agg */
 } QueryKind;
@@ -142,6 +142,7 @@ typedef struct QueryWindow
 {
 	int			npartition;
 	int			norders;
+	bool		positions;		/* its rows are in the order of the table */
 	QueryOrder	keys[GS_STEPS_MAX_KEYS];
 } QueryWindow;
 
@@ -186,6 +187,8 @@ typedef struct ColumnsQuery
 	int			nfunctions;
 	QueryFunction *functions;	/* room for GS_STEPS_MAX_COLUMNS; NULL: there are none */
 	QueryTerms	above;			/* of rows with the windows' columns */
+	bool		subquery;		/* the windows are those of a subquery */
+	bool		positions;		/* some window needs a column of where rows are, which is behind all others */
 	bool		repeated;		/* groups stand for their rows */
 	int			naverages;
 	QueryAverage averages[GS_STEPS_MAX_KEYS];

@@ -276,7 +276,8 @@ typedef struct page_job
 	uint32_t nadded;
 	const struct row_segments *named; /* all segments, which spans name by their places there; NULL: a list's own */
 	uint64_t own_bytes;
-	bool scratch; /* engines allocate, from scratch */
+	bool positions; /* the last column is of rows' positions, which the table does not have */
+	bool scratch;	/* engines allocate, from scratch */
 	gs_status (*unit)(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
 	gs_status (*whole)(void *arg, const gs_held_rows *rows);
 	void *arg;
@@ -364,6 +365,8 @@ typedef struct grouping
 	bool ranked;		  /* of some column */
 	char *ranked_values;  /* of all segments */
 	uint64_t ranked_bytes;
+	char *positions;	  /* of the rows of all segments of pages */
+	uint64_t positions_bytes;
 	uint64_t count, given;
 	_Atomic uint32_t status; /* of a part that failed */
 } grouping;
@@ -394,6 +397,12 @@ gs_status gsd_ranks_read(grouping *g, const gsd_ask *m);
 /* Gives the columns of all segments, which are named, ranks instead of codes, and the ranges of these. */
 gs_status gsd_ranks_put(grouping *g);
 void gsd_ranks_free(grouping *g);
+
+/* ---------------------------------------------------------------- columns_positions.c: where rows are */
+
+/* Gives all segments of pages, which are named, the column of positions, and its range. */
+gs_status gsd_positions_put(grouping *g);
+void gsd_positions_free(grouping *g);
 
 /* ---------------------------------------------------------------- columns_check.c, columns_ask.c */
 

@@ -152,6 +152,7 @@ prepare(question *q, connection *c, const gsd_ask *m)
 	q->pages.ncolumns = m->ncolumns;
 	q->pages.columns = q->columns;
 	q->pages.types = q->types;
+	q->pages.positions = m->columns[m->ncolumns - 1] == GSD_POSITIONS;
 	for (uint32_t i = 0; i < m->ncolumns; i++)
 	{
 		q->columns[i] = m->columns[i];
@@ -174,7 +175,7 @@ begin(question *q, connection *c, const gsd_ask *m)
 	if (!gsd_pages_have_columns(&q->pages))
 		return GS_INVALID;
 	q->reduces = gs_steps_reduces(&q->steps) && m->ranked == 0;
-	if (q->reduces && m->further > 0)
+	if (q->reduces + (m->further > 0) + q->pages.positions > 1)
 		return GS_PROTOCOL;
 	q->result_bytes = gs_steps_result_bytes(&q->steps);
 	GS_TRY(q->reduces ? measure(q) : gsd_grouping_begin(&q->groups, &q->pages, &q->steps));

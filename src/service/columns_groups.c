@@ -185,7 +185,8 @@ static void
 join_segment(grouping *g, const segment *s, const uint32_t *columns)
 {
 	for (uint32_t c = 0; c < g->pages->ncolumns; c++)
-		gsd_range_join(&g->ranges[c], &s->ranges[columns != NULL ? columns[c] : c]);
+		if (columns == NULL || columns[c] != GSD_POSITIONS)
+			gsd_range_join(&g->ranges[c], &s->ranges[columns != NULL ? columns[c] : c]);
 }
 
 gs_status
@@ -219,7 +220,7 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 static bool
 is_named(const grouping *g)
 {
-	return g->ranked || gs_steps_rows(g->steps) != NULL;
+	return g->ranked || g->pages->positions || gs_steps_rows(g->steps) != NULL;
 }
 
 /* A grouping, one of its tables, and the segments that were joined last. */
@@ -367,6 +368,8 @@ group_in_turn(page_job *j)
 	GS_TRY(name_segments(g));
 	if (g->ranked)
 		GS_TRY(gsd_ranks_put(g));
+	if (j->positions)
+		GS_TRY(gsd_positions_put(g));
 	GS_TRY(open_engine(g));
 	GS_TRY(open_groups(g, workers));
 	GS_TRY(gsd_pages_run(j));
@@ -422,6 +425,7 @@ gsd_grouping_free(grouping *g)
 		gs_groups_close(g->groups, g->engine);
 	gsd_rows_free(&g->rows_of);
 	gsd_ranks_free(g);
+	gsd_positions_free(g);
 	if (g->reserved > 0)
 		gsd_device_reserve_less(j->t->place->dev, g->reserved);
 	for (uint32_t i = 0; i < j->nadded; i++)

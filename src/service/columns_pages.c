@@ -447,10 +447,12 @@ gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j))
 bool
 gsd_pages_have_columns(const page_job *j)
 {
-	for (uint32_t i = 0; i < j->ncolumns; i++)
+	const uint32_t held = j->ncolumns - j->positions;
+
+	for (uint32_t i = 0; i < held; i++)
 		if (j->columns[i] >= j->t->ncolumns || j->t->types[j->columns[i]] != j->types[i])
 			return false;
-	return true;
+	return !j->positions || j->types[held] == GS_I64;
 }
 
 bool

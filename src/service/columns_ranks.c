@@ -117,10 +117,11 @@ put_segment(void *arg, uint32_t worker, uint32_t index)
 	for (uint32_t c = 0; c < j->ncolumns; c++)
 	{
 		/* added segments have the list's columns alone */
-		const gs_held *held = &s->columns[index < g->rows_of.held ? j->columns[c] : c];
+		const uint32_t column = index < g->rows_of.held ? j->columns[c] : c;
 
 		if (g->ranks[c] != NULL)
-			write_ranks(g->ranks[c], j->types[c], held->values, (void *) (uintptr_t) named[c].values, s->rows);
+			write_ranks(g->ranks[c], j->types[c], s->columns[column].values, (void *) (uintptr_t) named[c].values,
+						s->rows);
 	}
 }
 

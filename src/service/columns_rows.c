@@ -96,7 +96,8 @@ append(row_segments *r, const page_job *j, const segment *s, const uint32_t *col
 	if (!segments_room(r, j))
 		return false;
 	for (uint32_t c = 0; c < j->ncolumns; c++)
-		r->columns[(uint64_t) r->n * j->ncolumns + c] = s->columns[columns != NULL ? columns[c] : c];
+		r->columns[(uint64_t) r->n * j->ncolumns + c] = columns == NULL ? s->columns[c] :
+			columns[c] != GSD_POSITIONS ? s->columns[columns[c]] : (gs_held){0};
 	r->of[r->n++] = s;
 	return true;
 }

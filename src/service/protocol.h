@@ -438,7 +438,12 @@ typedef struct gsd_checked
  * so many gsd_asked begin in the slot after the list, each behind the mask of the one before.  Instead of these,
  * gsd_ranks of some columns (dictionary.h) may begin there, one behind the other: the list is then about the ranks of
  * their codes.  Chunks have codes.
+ *
+ * GSD_POSITIONS instead of the last column's index, of GS_I64: where a row is in the table, its block above
+ * GSD_POSITION_BITS of its number in the page, as in chunks.  With no further tables, nor gs_reduce_rows.
  */
+#define GSD_POSITIONS UINT32_MAX
+#define GSD_POSITION_BITS 11
 typedef struct gsd_ask
 {
 	gsd_header head;

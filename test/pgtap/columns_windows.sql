@@ -74,12 +74,36 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT gpu_sort_agg(f4) FROM odd WHERE v > 5', 'SELECT gpu_sort_agg(d) FROM t WHERE id < 0', 'SELECT s, gpu_rle(v ORDER BY k) FROM p GROUP BY s', 'SELECT (SELECT gpu_rle(i2, id) FROM t WHERE id < x) FROM generate_series(0, 30, 10) AS x',
 	-- columns that are compared with each other, also without windows
 	'SELECT count(*) FROM t WHERE i2 < i4', 'SELECT i2, sum(n) FROM t WHERE i8 >= i4 AND f4 = f8 GROUP BY i2', 'SELECT count(*) FILTER (WHERE i2 IS DISTINCT FROM i4), count(*) FILTER (WHERE i4 = i2) FROM t', 'SELECT id FROM t WHERE i2 = i4 AND f4 > f8',
+	-- runs in the order of the table
+	'SELECT gpu_rle(i2) FROM t', 'SELECT cardinality(gpu_rle(ok)), count(*), max(id) FROM t', 'SELECT cardinality(gpu_rle(i4)) FROM t WHERE note > ''5'' OR true', 'SELECT gpu_rle(n) FROM t WHERE i2 > 2 AND id % 1 < 1', 'SELECT gpu_rle(i2) FROM t WHERE id < 0',
+	'SELECT cardinality(gpu_rle(i2)), cardinality(gpu_rle(i4)), cardinality(gpu_rle(i4 ORDER BY ts, id)) FROM t',
 	-- numbers of groups
 	'SELECT count(*) FROM (SELECT i4, sum(n) FROM t GROUP BY i4) AS q', 'SELECT count(*) * 2 FROM (SELECT i4, sum(n) FROM t GROUP BY i4 HAVING sum(n) > 1 AND i4 > 0) AS q', 'SELECT count(*) FROM (SELECT DISTINCT i2, i4 FROM t WHERE id < 50) AS q',
 	'SELECT count(*) FROM (SELECT i4 FROM t WHERE id < 0 GROUP BY i4) AS q',
 	-- partitions
 	'SELECT count(*) FROM (SELECT s, lag(s) OVER (ORDER BY k) AS l FROM p) AS q WHERE s <> l', 'SELECT cardinality(gpu_rle(s ORDER BY k)) FROM p', 'SELECT max(x) FROM (SELECT sum(v) OVER (PARTITION BY s ORDER BY k) AS x FROM p WHERE k < 7000) AS q']) AS q;
 SELECT is(plan_of('EXPLAIN SELECT count(*) FROM (SELECT i4, sum(n) FROM t GROUP BY i4) AS q', 'force') ~ '^Custom Scan', true, 'groups are counted where they are');
+
+-- rows that moved, of which some come from the table, in the order of TIDs
+CREATE TABLE moved (g int, v int);
+INSERT INTO moved SELECT x % 3, x / 40 % 9 FROM generate_series(1, 30000) AS x;
+DELETE FROM moved WHERE v = 3 AND g = 1;
+VACUUM ANALYZE moved;
+SELECT gpusort_columns_add('moved');
+CREATE FUNCTION in_place(keys text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT is(rows_of(format('SELECT %sgpu_rle(v) FROM moved WHERE v <> 7 %s', keys || ', ', 'GROUP BY ' || keys), 'force'),
+		rows_of(format('SELECT %sgpu_rle(v ORDER BY ctid) FROM moved WHERE v <> 7 %s', keys || ', ', 'GROUP BY ' || keys), 'off'), 'runs in place')
+$$;
+SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;
+INSERT INTO moved SELECT 1, x % 3 FROM generate_series(1, 500) AS x;
+UPDATE moved SET v = 8 WHERE v = 2 AND g = 0;
+SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;
+BEGIN;
+UPDATE moved SET v = v + 1 WHERE v = 4 AND g = 2;
+DELETE FROM moved WHERE v = 8 AND g = 1;
+SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;
+ROLLBACK;
+SELECT matches(plan_of('EXPLAIN (COSTS OFF) SELECT g, gpu_rle(v) FROM moved GROUP BY g', 'force'), 'Windows: \(PARTITION BY g ORDER BY ctid\)', 'EXPLAIN names the order of the table');
 
 -- rows, of a subquery and of the query itself
 SELECT answered(format('SELECT id, %s, l FROM (SELECT id, %1$s, lag(%1$s) OVER (PARTITION BY i2 ORDER BY id) AS l, rank() OVER (ORDER BY id DESC) AS r FROM t) AS q WHERE r < 500', v)) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,u}'::text[]) AS v;
@@ -116,7 +140,7 @@ SELECT left_alone(q) FROM unnest(ARRAY['SELECT id, avg(f8) OVER (ORDER BY id) FR
 	'SELECT max(x) FROM (SELECT count(*) FILTER (WHERE i2 = 1) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(i4 + 1) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(i4) OVER (ORDER BY id + 1) AS x FROM t) AS q',
 	'SELECT max(x) FROM (SELECT lag(i4) OVER (ORDER BY note) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(i4, i2) OVER (ORDER BY id) AS x FROM t) AS q', 'SELECT max(x) FROM (SELECT lag(n, 1, 1.5) OVER (ORDER BY id) AS x FROM t) AS q',
 	'SELECT max(x) FROM (SELECT lag(i4) OVER (ORDER BY id) AS x FROM t, generate_series(1, 2)) AS q',
-	'SELECT max(x) FROM (SELECT min(f8) OVER (ORDER BY id ROWS BETWEEN 2000 PRECEDING AND CURRENT ROW) AS x FROM t) AS q', 'SELECT cardinality(gpu_rle(i2)) FROM t', 'SELECT gpu_rle(i2) FROM t', 'SELECT gpu_rle(i2 ORDER BY id), count(*) FROM t', 'SELECT gpu_rle(i2 ORDER BY id), gpu_sort_agg(i4) FROM t', 'SELECT gpu_sort_agg(DISTINCT i4) FROM t', 'SELECT gpu_sort_agg(u) FROM t', 'SELECT gpu_rle(u ORDER BY id) FROM t', 'SELECT gpu_sort_agg(i4 + 1) FROM t', 'SELECT cardinality(gpu_rle(i2 ORDER BY id) FILTER (WHERE i4 > 5)) FROM t',
+	'SELECT max(x) FROM (SELECT min(f8) OVER (ORDER BY id ROWS BETWEEN 2000 PRECEDING AND CURRENT ROW) AS x FROM t) AS q', 'SELECT gpu_rle(s) FROM p', 'SELECT gpu_rle(i2) FROM (SELECT i2, row_number() OVER (ORDER BY id DESC) AS r FROM t) AS q', 'SELECT gpu_rle(i2) FROM (SELECT i2 FROM t ORDER BY id DESC) AS q', 'SELECT gpu_rle(i2 ORDER BY id), count(*) FROM t', 'SELECT gpu_rle(i2 ORDER BY id), gpu_sort_agg(i4) FROM t', 'SELECT gpu_sort_agg(DISTINCT i4) FROM t', 'SELECT gpu_sort_agg(u) FROM t', 'SELECT gpu_rle(u ORDER BY id) FROM t', 'SELECT gpu_sort_agg(i4 + 1) FROM t', 'SELECT cardinality(gpu_rle(i2 ORDER BY id) FILTER (WHERE i4 > 5)) FROM t',
 	'SELECT cardinality(gpu_rle(i2 + 1::int2 ORDER BY id)) FROM t']) AS q;
 
 -- values that only PostgreSQL knows what to do with
