@@ -238,6 +238,52 @@ test_plain_tables(peer *p, uint64_t version)
 	tap_ok(answered(p) == GS_PROTOCOL, "a sum over several tables");
 }
 
+/* Asks for the first column by where rows are, or, plain, for the number of rows. */
+static gs_status
+ask_positions(peer *p, uint64_t version, const gs_type *two, const uint32_t *columns, bool plain, uint32_t further)
+{
+	const uint32_t key = 1;
+	steps_list l;
+
+	list_begin(&l, two, 2);
+	list_group(&l, plain ? 1 : 2);
+	list_aggregate(&l, GS_COUNT, NULL, 0);
+	if (!plain)
+	{
+		list_column(&l, GS_MIN, 0, GS_NUMBER_I32);
+		list_keys(&l, &key, 1);
+	}
+	say_columns_ask(p, version, FIRST_BLOCK + 1, FIRST_BLOCK + 5, &l, columns, 2, further);
+	say_count(p, GSD_FINISH, 0);
+	return answered(p);
+}
+
+/* Where rows are, and what may not be asked about that. */
+static void
+test_positions(peer *p, uint64_t version)
+{
+	static const uint32_t columns[] = {0, GSD_POSITIONS}, turned[] = {GSD_POSITIONS, 1};
+	static const gs_type narrow[] = {GS_I32, GS_I32};
+	const gs_reduced *r = (const gs_reduced *) (p->ring + SLOTS * SLOT_BYTES);
+	bool good = ask_positions(p, version, types, columns, false, 0) == GS_OK &&
+		p->in.answered.groups == 4 * PAGE_ROWS;
+
+	for (uint32_t i = 0; i < 4 * PAGE_ROWS && good; i++, r += 3)
+	{
+		uint32_t block = (uint32_t) (r->value[0] >> GSD_POSITION_BITS);
+		uint32_t row = (uint32_t) r->value[0] & ((1 << GSD_POSITION_BITS) - 1);
+
+		good = block > FIRST_BLOCK && block < FIRST_BLOCK + 5 && row < PAGE_ROWS && r[1].count == 1 &&
+			r[2].count == !null_of(block, row) &&
+			(r[2].count == 0 || (int32_t) r[2].value[0] == value_of(block, row, TURN));
+	}
+	tap_ok(good, "each row is where it is");
+	tap_ok(ask_positions(p, version, types, columns, true, 0) == GS_PROTOCOL, "positions of rows that are added up");
+	tap_ok(ask_positions(p, version, types, columns, false, 1) == GS_PROTOCOL, "positions in two tables");
+	tap_ok(ask_positions(p, version, narrow, columns, false, 0) == GS_INVALID, "positions of another type");
+	tap_ok(ask_positions(p, version, types, turned, false, 0) == GS_INVALID, "positions that are not the last column");
+}
+
 /* Aggregates of all values, without keys, and the first of many groups. */
 static void
 test_lists(peer *p, uint64_t version)
@@ -527,6 +573,7 @@ test_groups(uint64_t version)
 	test_added(&session, version);
 	test_tables(&session, version);
 	test_plain_tables(&session, version);
+	test_positions(&session, version);
 	test_lists(&session, version);
 	test_rows(&session, version);
 	test_refused(&session, version);

@@ -237,9 +237,19 @@ say_wide_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_
 void
 say_further_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, bool wide, uint32_t further)
 {
+	uint32_t columns[GS_STEPS_MAX_COLUMNS];
+
+	for (uint32_t c = 0; c < GS_STEPS_MAX_COLUMNS; c++)
+		columns[c] = c % 2;
+	say_columns_ask(p, version, from, to, l, columns, wide ? l->head.ncolumns : 2, further);
+}
+
+void
+say_columns_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, const uint32_t *columns,
+				uint32_t ncolumns, uint32_t further)
+{
 	char bytes[sizeof(gsd_ask) + GS_STEPS_MAX_COLUMNS * sizeof(uint32_t)] __attribute__((aligned(8)));
 	gsd_ask *m = (gsd_ask *) bytes;
-	uint32_t ncolumns = wide ? l->head.ncolumns : 2;
 	uint64_t *mask = (uint64_t *) slot_chunk(p, 0);
 
 	memset(mask, 0, SLOT_BYTES);
@@ -254,8 +264,7 @@ say_further_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const ste
 	m->blocks = BLOCKS;
 	m->further = further;
 	m->ncolumns = ncolumns;
-	for (uint32_t c = 0; c < ncolumns; c++)
-		m->columns[c] = c % 2;
+	memcpy(m->columns, columns, ncolumns * sizeof(*columns));
 	(void) gsd_send(p->fd, &m->head, -1);
 }
 

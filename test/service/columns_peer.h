@@ -74,6 +74,10 @@ void say_wide_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const s
 void say_further_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l, bool wide,
 					 uint32_t further);
 
+/* The same, about columns by their indexes. */
+void say_columns_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const steps_list *l,
+					 const uint32_t *columns, uint32_t ncolumns, uint32_t further);
+
 /* Hears the answer, and what comes before, and returns its status. */
 gs_status answered(peer *p);
 
