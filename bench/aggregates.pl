@@ -6,6 +6,7 @@
 # ONLY, a pattern, chooses lines.  No JIT; settings of memory are the server's.  Times are the client's for a query of
 # one row, with PROCESSOR=1 the processor time of all the server's processes, for busy machines; ratios those of
 # medians: of PostgreSQL's own to ours in one process, and of ours in one process to ours split.  Answers are compared.
+# OFF=1 adds ours with gpusort.enabled off, in one process and split.
 use strict;
 use warnings;
 
@@ -82,12 +83,14 @@ for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
 	my %sides = (
 		postgresql => [ 0, 'off', query_of($plain, $group) ],
 		gpusort => [ 0, 'on', query_of($call, $group) ],
-		split => [ $workers, 'on', query_of($call, $group) ]);
+		split => [ $workers, 'on', query_of($call, $group) ],
+		off => [ 0, 'off', query_of($call, $group) ],
+		'off, split' => [ $workers, 'off', query_of($call, $group) ]);
 	my (%ms, %answer);
 
 	for my $run (0 .. $runs)
 	{
-		for my $side ('postgresql', 'gpusort', 'split')
+		for my $side ('postgresql', 'gpusort', 'split', $ENV{OFF} ? ('off', 'off, split') : ())
 		{
 			my ($parallel, $enabled, $query) = @{ $sides{$side} };
 			$session->query("SET max_parallel_workers_per_gather = $parallel; SET gpusort.enabled = $enabled");
@@ -97,16 +100,16 @@ for my $line (grep { $_->[0] =~ /$wanted/ } @lines)
 			push @{ $ms{$side} }, now() - $start if $run > 0;
 		}
 	}
-	die "$name: $answer{postgresql}, $answer{gpusort} and $answer{split}\n" if $answer{gpusort} ne $answer{postgresql}
-		|| $answer{split} ne $answer{gpusort};
+	die "$name: " . join(', ', %answer) . "\n" if grep { $_ ne $answer{postgresql} } values %answer;
 	my $plan = $session->query("EXPLAIN $sides{split}[2]");
 	my %median = map { $_ => Session::median(@{ $ms{$_} }) } keys %ms;
 	my ($gain, $split) = ($median{postgresql} / $median{gpusort}, $median{gpusort} / $median{split});
 
 	$missed++ if $split < $target;
-	printf "%-42s %8.1f ms %8.1f ms %6.2f %8.1f ms %6.2f%s\n", $name, @median{ 'postgresql', 'gpusort' }, $gain,
+	printf "%-42s %8.1f ms %8.1f ms %6.2f %8.1f ms %6.2f%s%s\n", $name, @median{ 'postgresql', 'gpusort' }, $gain,
 		$median{split}, $split,
-	  $plan !~ /Finalize/ ? ' not split' : $split < $target ? ' !' : '';
+		$plan !~ /Finalize/ ? ' not split' : $split < $target ? ' !' : '',
+		$ENV{OFF} ? sprintf('  off %.1f ms, split %.1f ms', @median{ 'off', 'off, split' }) : '';
 	push @results, { line => $name, median_ms => {%median}, ms => {%ms}, ratio => $gain, split => $split,
 		plan => [ split /\n/, $plan ] };
 }
