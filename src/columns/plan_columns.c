@@ -232,12 +232,12 @@ columns_held_cost(const RelOptInfo *rel, Oid relation, int nvalues)
 		rel->tuples * nvalues * COLUMNS_VALUE_COST + table_cost(rel, others);
 }
 
-/* Returns the number of values that are looked at for each row. */
+/* Returns the number of values that are looked at for each row that passes the conditions of the table. */
 static int
 count_values(const ColumnsQuery *query)
 {
-	int			nvalues = query->where.count + query->above.count + query->nkeys * COLUMNS_KEY_VALUES +
-		query->ncomputed + query->nwindows * COLUMNS_WINDOW_VALUES + query->nfunctions * COLUMNS_KEY_VALUES;
+	int			nvalues = query->above.count + query->nkeys * COLUMNS_KEY_VALUES + query->ncomputed +
+		query->nwindows * COLUMNS_WINDOW_VALUES + query->nfunctions * COLUMNS_KEY_VALUES;
 
 	for (int i = 0; i < query->nrequests; i++)
 	{
@@ -262,12 +262,14 @@ total_cost(const Offer *offer, double groups)
 	if (gpusort_columns == COLUMNS_FORCE && (!offer->rows || !plan_aggregates(offer->root)))
 		return 0;
 	if (offer->query->nkeys > 0)
-		cost += groups * (offer->rows ? COLUMNS_WINDOW_ROW_COST : COLUMNS_GROUP_COST);
+		cost += groups * (offer->rows ? offer->query->nkeys * COLUMNS_WINDOW_VALUE_COST : COLUMNS_GROUP_COST);
 	foreach(lc, offer->leaves)
 	{
 		const RelOptInfo *leaf = lfirst(lc);
 
-		cost += is_leaf_chosen(offer, leaf) ? columns_held_cost(leaf, entry_of(offer, leaf)->relid, nvalues) :
+		cost += leaf->rows * nvalues * COLUMNS_VALUE_COST;
+		cost += is_leaf_chosen(offer, leaf) ?
+			columns_held_cost(leaf, entry_of(offer, leaf)->relid, offer->query->where.count) :
 			table_cost(leaf, leaf->pages);
 	}
 	return cost;
