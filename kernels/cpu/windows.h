@@ -16,6 +16,14 @@
 
 #define GS_NO_PLACE UINT32_MAX
 
+/* The packed key that tells a column's values. */
+typedef enum gs_window_source
+{
+	GS_TOLD_BY_PARTITION,
+	GS_TOLD_BY_ORDERS,
+	GS_TOLD_BY_VALUES
+} gs_window_source;
+
 /* A column's values in a window's records. */
 typedef struct gs_window_column
 {
@@ -24,21 +32,22 @@ typedef struct gs_window_column
 	uint32_t word; /* GS_U128: the lower half's */
 	bool nulls;	   /* there may be some */
 	bool bit;	   /* of which the next bit tells, from the highest one */
-	const gs_packed_key *key; /* not NULL: integers that the key tells, and no word */
-	bool order;				  /* that of the orders, not of the partition */
+	const gs_packed_key *key; /* not NULL: integers that a key tells, and no word */
+	gs_window_source source;  /* that key */
 } gs_window_column;
 
 /*
  * Records: the key of the partition, multiplied, and that of the orders, joined if they fit a word; those of the orders
- * that the key has no room for; columns; NULLs.
+ * that the key has no room for; columns; NULLs.  Where all this fits a word without the bits that a part's number tells,
+ * records are single: values, packed, lie below the joined key, and the sort carries them along.
  */
 typedef struct gs_window_records
 {
 	gs_window_column columns[GS_STEPS_MAX_COLUMNS]; /* first: gcc 16 sees writes here as beyond what is before */
 	uint32_t ncolumns, nulls_word, nnulls;			/* nnulls: bits */
-	gs_packed_keys orders, rest;
+	gs_packed_keys orders, rest, values; /* values: of single records */
 	uint32_t rest_word;
-	bool joined;
+	bool joined, single;
 } gs_window_records;
 
 #define GS_MARK_PARTITION 1 /* a row is the first of its partition, */

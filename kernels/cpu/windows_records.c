@@ -10,14 +10,18 @@
 
 /* ---------------------------------------------------------------- plan */
 
-/* Returns a column's part of a packed key, if it tells the column's values. */
-static const gs_packed_key *
-key_of(const gs_packed_keys *keys, uint32_t column)
+/* Finds the part of a packed key that tells a column's values.  Returns false if none does. */
+static bool
+find_key(gs_window_column *c, const gs_packed_keys *keys, gs_window_source source)
 {
 	for (uint32_t k = 0; k < keys->n; k++)
-		if (keys->keys[k].column == column && !gs_type_is_float(keys->keys[k].type))
-			return &keys->keys[k];
-	return NULL;
+		if (keys->keys[k].column == c->column && !gs_type_is_float(keys->keys[k].type))
+		{
+			c->key = &keys->keys[k];
+			c->source = source;
+			return true;
+		}
+	return false;
 }
 
 /* Plans a column of records, from a word on. */
@@ -27,10 +31,8 @@ plan_column(const gs_cpu_windows *w, uint32_t column, uint32_t word)
 	gs_window_column c = {.column = column, .type = (gs_type) w->head.steps->types[column], .word = word};
 
 	c.nulls = w->head.ranges[column].nulls;
-	c.key = key_of(&w->records.orders, column);
-	c.order = c.key != NULL;
-	if (c.key == NULL)
-		c.key = key_of(&w->head.keys, column);
+	if (!find_key(&c, &w->records.orders, GS_TOLD_BY_ORDERS) && !find_key(&c, &w->head.keys, GS_TOLD_BY_PARTITION))
+		(void) find_key(&c, &w->records.values, GS_TOLD_BY_VALUES);
 	c.bit = c.nulls && c.key == NULL;
 	return c;
 }
@@ -42,7 +44,7 @@ plan_words(gs_cpu_windows *w)
 	gs_window_records *r = &w->records;
 	uint32_t words;
 
-	r->joined = w->head.keys.bits + r->orders.bits <= 64;
+	r->joined = r->single || w->head.keys.bits + r->orders.bits <= 64;
 	words = r->joined ? 1 : 2;
 	r->rest_word = words;
 	words += r->rest.n > 0;
@@ -97,6 +99,38 @@ plan_orders(gs_cpu_windows *w)
 								 GS_GROUPS_KEY_BITS);
 }
 
+/* Packs the values that neither partition nor orders tell.  Returns false if they are not all integers that fit. */
+static bool
+plan_values(gs_cpu_windows *w)
+{
+	gs_window_records *r = &w->records;
+	gs_row_order columns[GS_STEPS_MAX_KEYS] = {{0}};
+	uint32_t n = 0;
+
+	for (uint32_t column = 0; column < GS_STEPS_MAX_COLUMNS; column++)
+	{
+		if ((w->columns >> column & 1) == 0 || plan_column(w, column, 0).key != NULL)
+			continue;
+		if (n == GS_STEPS_MAX_KEYS || gs_type_is_float((gs_type) w->head.steps->types[column]))
+			return false;
+		columns[n++].column = column;
+	}
+	return gs_packed_orders_make(&r->values, w->head.steps, w->head.ranges, columns, n, GS_GROUPS_KEY_BITS) == GS_OK;
+}
+
+/* Plans single records, if all that they have fits. */
+static void
+plan_single(gs_cpu_windows *w)
+{
+	gs_window_records *r = &w->records;
+
+	choose_parts(w, 1);
+	r->single = r->rest.n == 0 && plan_values(w) &&
+				w->head.keys.bits + r->orders.bits + r->values.bits <= 64 + w->scatter->part_bits;
+	if (!r->single)
+		r->values = (gs_packed_keys){.n = 0};
+}
+
 gs_status
 gs_window_plan(gs_cpu_windows *w, gs_engine *engine)
 {
@@ -104,8 +138,9 @@ gs_window_plan(gs_cpu_windows *w, gs_engine *engine)
 	uint32_t words;
 
 	GS_TRY(plan_orders(w));
-	words = plan_words(w);
 	GS_TRY(gs_groups_make(engine, &w->head, &w->scatter));
+	plan_single(w);
+	words = plan_words(w);
 	s = w->scatter;
 	s->nstreams = 1;
 	s->streams[0] = (gs_stream){.clause = GS_NO_CLAUSE, .first = GS_NO_VALUE, .words = words};
@@ -127,6 +162,36 @@ ahead_of_keys(const gs_group_job *j, const gs_window_records *r, uint32_t n)
 	return gs_ahead_of(j, keys->n > 0 ? (uint64_t) 1 << keys->keys[0].column : 0, n);
 }
 
+/* Computes the numbers of the parts of keys that orders have a share in. */
+static void
+split_parts(const gs_group_job *j, const gs_window_records *r, const uint64_t *orders, uint32_t n, uint64_t *parts)
+{
+	const uint32_t more = j->g->part_bits - j->g->head.keys.bits;
+
+	for (uint32_t i = 0; i < n; i++)
+		parts[i] = gs_append_bits(j->keys[i], orders[i] >> (r->orders.bits - more), more);
+}
+
+/* Writes single records: what has no room above is told by the number of the part. */
+static gs_status
+place_single(gs_group_job *j, const gs_window_records *r, const uint64_t *mask, const uint64_t *orders, uint32_t n)
+{
+	gs_cpu_groups *g = j->g;
+	uint32_t bits = g->head.keys.bits;
+	uint64_t parts[GS_STEP_ROWS], values[GS_STEP_ROWS];
+	gs_ahead ahead = ahead_of_keys(j, r, n);
+
+	if (!gs_pack_keys(&r->values, j->w->loops, &j->w->plan, &j->block, mask, n, values))
+		return GS_INVALID;
+	if (g->part_bits <= bits)
+		memcpy(parts, j->keys, n * sizeof(*parts));
+	else
+		split_parts(j, r, orders, n, parts);
+	j->w->loops->append(j->keys, n, r->orders.bits, orders);
+	j->w->loops->append(j->keys, n, r->values.bits, values);
+	return gs_place_first(j, 0, parts, g->part_bits <= bits ? bits - g->part_bits : 0, j->keys, n, ahead);
+}
+
 /* Writes the first words of records to the places of their parts, and the second ones, of orders. */
 static gs_status
 place_keys(gs_group_job *j, const gs_window_records *r, const uint64_t *orders, uint32_t n)
@@ -145,9 +210,7 @@ place_keys(gs_group_job *j, const gs_window_records *r, const uint64_t *orders, 
 		GS_TRY(gs_place_first(j, 0, j->keys, bits - g->part_bits, j->keys, n, ahead));
 	else
 	{
-		for (uint32_t i = 0; i < n; i++)
-			parts[i] = gs_append_bits(j->keys[i], orders[i] >> (r->orders.bits - (g->part_bits - bits)),
-									  g->part_bits - bits);
+		split_parts(j, r, orders, n, parts);
 		GS_TRY(gs_place_first(j, 0, parts, 0, j->keys, n, ahead));
 	}
 	gs_place_word(j, &g->streams[0], 1, orders, 1, n, ahead);
@@ -224,6 +287,8 @@ gs_window_add(gs_group_job *j)
 		return GS_INVALID;
 	if (j->g->factor != 1)
 		j->w->loops->mix(j->keys, n, j->g->factor, j->g->mask);
+	if (r->single)
+		return place_single(j, r, mask, orders, n);
 	GS_TRY(place_keys(j, r, orders, n));
 	if (r->rest.n > 0)
 		GS_TRY(place_rest(j, r, mask, n));

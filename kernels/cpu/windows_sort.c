@@ -31,7 +31,8 @@ typedef struct part_sort
 	gs_cpu_engine *cpu;
 	uint32_t part;
 	uint32_t n;
-	uint32_t bits, order_bits, place_bits; /* of the keys that differ; of these the orders'; of a place */
+	uint32_t bits, order_bits; /* of the keys that differ; of these the orders' */
+	uint32_t place_bits; /* of a place below a key, or of the values of a single record */
 	uint64_t *low, *high; /* the keys; high: what leaves 64 bits, or NULL */
 	uint64_t *partitions; /* their keys, unless the orders' are joined to them */
 	uint64_t *rest;		  /* orders that the keys have no room for, or NULL */
@@ -39,6 +40,19 @@ typedef struct part_sort
 	uint32_t *places, *more; /* of records, in order */
 	char *column;			 /* a column's values, or NULLs, as they came */
 } part_sort;
+
+/* Lays out what records of several words need, which are sorted by their places. */
+static void
+take_places(part_sort *s, char *memory, size_t *used)
+{
+	size_t n = s->n;
+
+	s->low = gs_take(memory, used, n * 8);
+	s->high = s->partitions = s->w->records.joined ? NULL : gs_take(memory, used, n * 8);
+	s->rest = s->w->records.rest.n == 0 ? NULL : gs_take(memory, used, n * 8);
+	s->places = gs_take(memory, used, n * 4);
+	s->more = gs_take(memory, used, n * 4);
+}
 
 /* Lays a sort out in memory. */
 static gs_status
@@ -50,14 +64,11 @@ begin(part_sort *s)
 	for (int turn = 0; turn < 2; turn++)
 	{
 		used = 0;
-		s->low = gs_take(memory, &used, n * 8);
-		s->high = s->partitions = s->w->records.joined ? NULL : gs_take(memory, &used, n * 8);
-		s->rest = s->w->records.rest.n == 0 ? NULL : gs_take(memory, &used, n * 8);
 		s->words = gs_take(memory, &used, n * 8);
 		s->other = gs_take(memory, &used, n * 8);
-		s->places = gs_take(memory, &used, n * 4);
-		s->more = gs_take(memory, &used, n * 4);
-		s->column = gs_take(memory, &used, n * 16);
+		s->column = gs_take(memory, &used, n * (s->w->records.single ? 8 : 16));
+		if (!s->w->records.single)
+			take_places(s, memory, &used);
 		if (turn == 0)
 			GS_TRY(gs_block_reserve(&s->k->work, &s->k->sorting, used));
 		memory = s->k->sorting.data;
@@ -99,6 +110,14 @@ load_keys(part_sort *s)
 
 	s->bits = bits - s->w->scatter->part_bits;
 	s->order_bits = orders->bits < s->bits ? orders->bits : s->bits;
+	if (s->w->records.single)
+	{
+		s->place_bits = s->w->records.values.bits;
+		load_word(s, 0, s->words, 1);
+		for (uint32_t i = 0; i < s->n; i++)
+			s->words[i] &= gs_mask(s->bits + s->place_bits);
+		return;
+	}
 	s->place_bits = gs_row_bits(s->n);
 	load_word(s, 0, s->w->records.joined ? s->low : s->high, 1);
 	if (!s->w->records.joined)
@@ -157,6 +176,11 @@ sort_keys(part_sort *s)
 	{
 		GS_TRY(gs_block_reserve(&s->k->work, &s->k->scratch, gs_sorter_bytes(s->n, &s->cpu->tuning)));
 		sorter.scratch = s->k->scratch.data;
+	}
+	if (s->w->records.single)
+	{
+		GS_TRY(gs_sort_words(&sorter, &s->words, &s->other, s->n, s->place_bits, s->place_bits + s->bits, true));
+		return gs_work_add(&s->cpu->work, s->n);
 	}
 	for (uint32_t from = 0; from < s->bits || from == 0; from += most)
 		GS_TRY(sort_bits(s, &sorter, from, s->bits - from < most ? s->bits - from : most));
@@ -274,54 +298,113 @@ put_column(part_sort *s, const gs_window_column *c, char *to)
 #undef PUT
 }
 
-/* Computes the keys of the orders, or of the partition, in order. */
-static const uint64_t *
-sorted_keys(const part_sort *s, bool order)
+/* Where the parts of a packed key are, in order: (words[i] >> shift & mask) | above. */
+typedef struct told
 {
-	const gs_cpu_groups *g = s->w->scatter;
-	uint32_t bits = s->w->records.orders.bits, low = order || !s->w->records.joined ? 0 : bits;
+	const uint64_t *words;
+	uint32_t shift;
+	uint64_t mask, above;
+} told;
+
+/* Returns what the number of the part tells of bits, from a place of the joined key on. */
+static uint64_t
+bits_above(const part_sort *s, uint32_t from, uint32_t bits)
+{
+	gs_unsigned_wide key = s->bits < 128 ? (gs_unsigned_wide) s->part << s->bits : 0;
+
+	return from < 128 ? (uint64_t) (key >> from) & gs_mask(bits) : 0;
+}
+
+/* Computes the keys of the orders, or of the partition, in order, of records of several words. */
+static const uint64_t *
+keys_by_places(const part_sort *s, bool order)
+{
 	const uint64_t *from = order || s->w->records.joined ? s->low : s->partitions;
-	uint64_t part = s->bits < 64 ? (uint64_t) s->part << s->bits : 0, mask = order ? gs_mask(bits) : g->mask;
+	uint32_t low = order || !s->w->records.joined ? 0 : s->w->records.orders.bits;
 	uint64_t *to = (uint64_t *) s->column;
 
 	if (s->w->records.joined && s->bits + s->place_bits <= 64)
+	{
+		uint64_t above = s->bits < 64 ? (uint64_t) s->part << s->bits : 0;
+
 		for (uint32_t i = 0; i < s->n; i++)
-			to[i] = part | s->words[i] >> s->place_bits;
+			to[i] = above | s->words[i] >> s->place_bits;
+	}
 	else
 		for (uint32_t i = 0; i < s->n; i++)
 			to[i] = from[s->places[i]];
 	for (uint32_t i = 0; i < s->n; i++)
-		to[i] = (low < 64 ? to[i] >> low : 0) * (order ? 1 : g->inverse) & mask;
+		to[i] = low < 64 ? to[i] >> low : 0;
 	return to;
 }
 
-/* Computes the values that a part of the key tells. */
+/* Computes the keys of the partition, in order, of single records. */
+static const uint64_t *
+partitions_of_words(const part_sort *s)
+{
+	uint32_t orders = s->w->records.orders.bits, below = s->place_bits + orders;
+	uint64_t above = bits_above(s, orders, s->w->head.keys.bits), *to = (uint64_t *) s->column;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		to[i] = above | (below < 64 ? s->words[i] >> below : 0);
+	return to;
+}
+
+/* Finds the parts of a packed key. */
+static told
+find_told(const part_sort *s, const gs_window_column *c)
+{
+	const gs_window_records *r = &s->w->records;
+	const gs_packed_key *key = c->key;
+	told t = {.shift = key->bits > 0 ? key->shift : 0, .mask = gs_mask(key->bits)};
+
+	if (c->source == GS_TOLD_BY_PARTITION)
+	{
+		const gs_cpu_groups *g = s->w->scatter;
+		const uint64_t *keys = r->single ? partitions_of_words(s) : keys_by_places(s, false);
+		uint64_t *to = (uint64_t *) s->column;
+
+		for (uint32_t i = 0; i < s->n; i++)
+			to[i] = keys[i] * g->inverse & g->mask;
+		t.words = to;
+		return t;
+	}
+	t.words = r->single ? s->words : keys_by_places(s, true);
+	if (r->single && c->source == GS_TOLD_BY_ORDERS)
+	{
+		uint32_t there = s->bits > t.shift ? s->bits - t.shift : 0;
+
+		t.above = bits_above(s, t.shift, key->bits);
+		t.mask &= gs_mask(there);
+		t.shift = there > 0 ? t.shift + s->place_bits : 0;
+	}
+	return t;
+}
+
+/* Computes the values that a part of a key tells. */
 static void
 put_key(const part_sort *s, const gs_window_column *c, char *to, uint8_t *nulls)
 {
 	const gs_packed_key *key = c->key;
-	const uint64_t *keys = sorted_keys(s, c->order), mask = gs_mask(key->bits);
+	const told t = find_told(s, c);
 	const uint64_t turned = key->descending ? UINT64_MAX : 0;
 	const gs_unsigned_wide least = (gs_unsigned_wide) key->low;
 	const gs_unsigned_wide low = key->descending ? least + key->span + key->bump : least - key->bump;
-	const uint32_t shift = key->bits > 0 ? key->shift : 0;
 
+#define PART(I) ((t.words[I] >> t.shift & t.mask) | t.above)
 	/* a descending part is what is missing to the greatest value: x ^ -1 is -x - 1 */
 #define PUT(TYPE)                                                                                                      \
 	for (uint32_t i = 0; i < s->n; i++)                                                                                \
-	((TYPE *) to)[i] = (TYPE) ((uint64_t) low + ((keys[i] >> shift & mask) ^ turned) + key->descending)
+	((TYPE *) to)[i] = (TYPE) ((uint64_t) low + (PART(i) ^ turned) + key->descending)
 	if (gs_width_of(c->type) == 16)
 		for (uint32_t i = 0; i < s->n; i++)
-		{
-			uint64_t part = keys[i] >> shift & mask;
-
-			((gs_held_wide *) to)[i] = (gs_wide) (key->descending ? low - part : low + part);
-		}
+			((gs_held_wide *) to)[i] = (gs_wide) (key->descending ? low - PART(i) : low + PART(i));
 	else
 		GS_BY_WIDTH(gs_width_of(c->type), PUT)
 #undef PUT
 	for (uint32_t i = 0; i < s->n && nulls != NULL; i++)
-		nulls[i] = (keys[i] >> shift & mask) == key->null_code;
+		nulls[i] = PART(i) == key->null_code;
+#undef PART
 }
 
 /* Puts the bits of NULLs in order. */
