@@ -121,22 +121,6 @@ number_runs_of(const gs_window_job *j, const gs_window_function *f, uint32_t fun
 
 /* ---------------------------------------------------------------- values */
 
-/* Finds the rows whose values LAG gives. */
-static void
-lag_places(const gs_window_job *j, const gs_window_function *f, uint32_t *places)
-{
-	gs_stretch s;
-
-	for (uint32_t k = 0; gs_next_stretch(j, k, &s); k++)
-		for (uint64_t i = s.from; i < s.to; i++)
-		{
-			int64_t at = (int64_t) i - f->number;
-			bool there = at >= (int64_t) s.begin && at < (int64_t) s.end;
-
-			places[i - j->from] = there ? (uint32_t) at : GS_NO_PLACE;
-		}
-}
-
 /* Finds the rows of frames. */
 static void
 frame_places(const gs_window_job *j, const gs_window_function *f, uint32_t *places)
@@ -161,24 +145,77 @@ frame_places(const gs_window_job *j, const gs_window_function *f, uint32_t *plac
 static void
 values_of(const gs_window_job *j, const gs_window_function *f, const uint32_t *places, char *out, uint8_t *out_nulls)
 {
-	const gs_constant none = {{0, 0}}, *other = f->constant != 0 ? gs_steps_at(j->w->head.steps, f->constant) : &none;
 	const char *values = j->rows->values[f->column];
 	const uint8_t *nulls = j->rows->nulls[f->column];
+	const gs_held_wide none = 0;
 	uint64_t n = j->to - j->from;
-	unsigned __int128 constant = gs_wide_of(other->half[0], other->half[1]);
 
 	if (gs_width_of(j->w->types[f->column]) == 16)
 		for (uint64_t i = 0; i < n; i++)
-			memcpy(out + i * 16, places[i] == GS_NO_PLACE ? (const char *) &constant : values + (size_t) places[i] * 16,
+			memcpy(out + i * 16, places[i] == GS_NO_PLACE ? (const char *) &none : values + (size_t) places[i] * 16,
 				   16);
 #define COPY(TYPE)                                                                                                     \
 	for (uint64_t i = 0; i < n; i++)                                                                                   \
-	((TYPE *) out)[i] = places[i] == GS_NO_PLACE ? (TYPE) constant : ((const TYPE *) values)[places[i]]
+	((TYPE *) out)[i] = places[i] == GS_NO_PLACE ? 0 : ((const TYPE *) values)[places[i]]
 	else
 		GS_BY_WIDTH(gs_width_of(j->w->types[f->column]), COPY)
 #undef COPY
 	for (uint64_t i = 0; i < n; i++)
-		out_nulls[i] = places[i] == GS_NO_PLACE ? f->constant == 0 : nulls != NULL && nulls[places[i]];
+		out_nulls[i] = places[i] == GS_NO_PLACE || (nulls != NULL && nulls[places[i]]);
+}
+
+/* Puts what LAG gives of no row: a constant, or NULL. */
+static inline void
+put_constant(uint32_t width, gs_wide constant, bool null, uint64_t from, uint64_t to, char *out, uint8_t *nulls)
+{
+#define PUT(TYPE)                                                                                                      \
+	for (uint64_t i = from; i < to; i++)                                                                               \
+		((TYPE *) out)[i] = (TYPE) constant, nulls[i] = null
+	if (width == 16)
+		PUT(gs_held_wide);
+	else
+		GS_BY_WIDTH(width, PUT)
+#undef PUT
+}
+
+/* Computes LAG: values that all lie as far from their rows, then those of rows that are too near to a partition's end. */
+static void
+lag_values(const gs_window_job *j, const gs_window_function *f, char *out, uint8_t *out_nulls)
+{
+	const gs_constant none = {{0, 0}}, *other = f->constant != 0 ? gs_steps_at(j->w->head.steps, f->constant) : &none;
+	const gs_wide constant = gs_wide_of(other->half[0], other->half[1]);
+	const uint32_t width = gs_width_of(j->w->types[f->column]);
+	const uint8_t *nulls = j->rows->nulls[f->column];
+	const uint64_t apart = f->number < 0 ? -(uint64_t) f->number : (uint64_t) f->number;
+	const bool back = f->number >= 0;
+	const uint64_t first = j->bounds != NULL ? j->from : j->begin, end = j->bounds != NULL ? j->to : j->end;
+	uint64_t low = j->from, high = j->to; /* rows whose values are among those of [first, end) */
+	gs_stretch s;
+
+	if (back)
+		low = end - first < apart ? high : low - first < apart ? first + apart : low;
+	else
+		high = end - first < apart ? low : end - high < apart ? end - apart : high;
+	if (low < high)
+	{
+		uint64_t from = back ? low - apart : low + apart;
+
+		memcpy(out + (low - j->from) * width, j->rows->values[f->column] + from * width, (high - low) * width);
+		if (nulls != NULL)
+			memcpy(out_nulls + (low - j->from), nulls + from, high - low);
+		else
+			memset(out_nulls + (low - j->from), 0, high - low);
+	}
+	for (uint32_t k = 0; gs_next_stretch(j, k, &s); k++)
+	{
+		uint64_t rows = s.end - s.begin < apart ? s.end - s.begin : apart;
+		uint64_t a = back ? s.begin : s.end - rows, b = a + rows;
+
+		a = a > s.from ? a : s.from;
+		b = b < s.to ? b : s.to;
+		if (a < b)
+			put_constant(width, constant, f->constant == 0, a - j->from, b - j->from, out, out_nulls);
+	}
 }
 
 /* Computes a function's column. */
@@ -209,8 +246,8 @@ compute(const gs_window_job *j, uint32_t function, void *out, uint8_t *nulls)
 		case GS_WINDOW_SUM:
 			return gs_window_sums(j, f, function, out, nulls);
 		case GS_WINDOW_LAG:
-			lag_places(j, f, places);
-			break;
+			lag_values(j, f, out, nulls);
+			return GS_OK;
 		case GS_WINDOW_MIN:
 		case GS_WINDOW_MAX:
 			GS_TRY(gs_window_extremes(j, f, function, places));
@@ -232,7 +269,15 @@ bits_of(const uint8_t *bytes, uint64_t n, uint64_t *bits)
 	{
 		uint64_t some = n - w * 64 < 64 ? n - w * 64 : 64, word = 0;
 
-		for (uint64_t i = 0; i < some; i++)
+		for (uint64_t i = 0; i + 8 <= some; i += 8)
+		{
+			uint64_t eight;
+
+			/* byte k's lowest bit goes to bit 56 + k, and no two products meet */
+			memcpy(&eight, bytes + w * 64 + i, 8);
+			word |= (eight * 0x0102040810204080u >> 56) << i;
+		}
+		for (uint64_t i = some & ~(uint64_t) 7; i < some; i++)
 			word |= (uint64_t) bytes[w * 64 + i] << i;
 		bits[w] = word;
 	}
