@@ -369,9 +369,12 @@ gs_status gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engi
 /* Counts groups that a list has got.  GS_TOO_BIG: there are too many. */
 gs_status gs_groups_keep(gs_cpu_groups *g, const gs_group_list *list, uint64_t more);
 
-/* Makes the group of a slot.  key: multiplied, or the words of a wide one. */
-void gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, const uint64_t *key,
-				   uint32_t slot, gs_reduced *group);
+/*
+ * Adds the group of a slot to a list, unless HAVING leaves it out, whose members are made first.  key: multiplied, or the
+ * words of a wide one.
+ */
+gs_status gs_add_group(const gs_cpu_groups *g, gs_group_list *list, const gs_tally *tally, const gs_reduced *answers,
+					   const uint64_t *key, uint32_t slot);
 
 /* groups_few.c: decides whether there are few groups, and plans how they are answered. */
 void gs_few_plan(gs_cpu_groups *g);

@@ -210,7 +210,6 @@ gs_few_part(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, uint32_t u
 gs_status
 gs_few_end(gs_cpu_groups *g, gs_group_list *list)
 {
-	gs_reduced group[GS_MOST_VALUES];
 	const gs_tally *tally = &g->workers[0].few;
 
 	gs_cells_end(g);
@@ -220,8 +219,7 @@ gs_few_end(gs_cpu_groups *g, gs_group_list *list)
 
 		if (tally->counts[0][slot] == 0 && g->head.keys.n > 0)
 			continue;
-		gs_make_group(g, tally, g->few_answers, &key, slot, group);
-		GS_TRY(gs_group_list_add(list, group));
+		GS_TRY(gs_add_group(g, list, tally, g->few_answers, &key, slot));
 	}
 	return GS_OK;
 }

@@ -299,28 +299,47 @@ answer_whole(part_job *j, uint32_t stream)
 
 /* ---------------------------------------------------------------- groups */
 
-void
-gs_make_group(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, const uint64_t *key,
-			  uint32_t slot, gs_reduced *group)
+/* Returns a member of the group of a slot: a key, or behind these an aggregate. */
+static gs_reduced
+make_member(const gs_cpu_groups *g, const gs_tally *tally, const gs_reduced *answers, const uint64_t *key,
+			uint32_t slot, uint32_t member)
 {
 	const gs_packed_keys *keys = &g->head.keys;
-	uint64_t packed = *key * g->inverse & g->mask;
+	const gs_answer_plan *a;
+	gs_reduced r;
 
-	for (uint32_t k = 0; k < keys->n; k++)
+	if (member >= keys->n)
 	{
-		group[k] = keys->words > 0 ? gs_wide_key_value(&keys->keys[k], key)
-								   : gs_packed_key_value(&keys->keys[k], packed);
-		if (keys->keys[k].zeros && group[k].count > 0 && group[k].value[0] << 1 == 0)
-			group[k] = gs_tally_answer(g, tally, &g->answers[g->hidden_answer[k]], slot);
-		group[k].count = group[k].count > 0;
+		a = &g->answers[member - keys->n];
+		return g->streams[a->stream].whole ? answers[(size_t) slot * g->nwhole + a->whole]
+										   : gs_tally_answer(g, tally, a, slot);
 	}
-	for (uint32_t i = 0; i < g->plan.group->naggregates; i++)
-	{
-		const gs_answer_plan *a = &g->answers[i];
+	r = keys->words > 0 ? gs_wide_key_value(&keys->keys[member], key)
+						: gs_packed_key_value(&keys->keys[member], *key * g->inverse & g->mask);
+	if (keys->keys[member].zeros && r.count > 0 && r.value[0] << 1 == 0)
+		r = gs_tally_answer(g, tally, &g->answers[g->hidden_answer[member]], slot);
+	r.count = r.count > 0;
+	return r;
+}
 
-		group[keys->n + i] = g->streams[a->stream].whole ? answers[(size_t) slot * g->nwhole + a->whole]
-														 : gs_tally_answer(g, tally, a, slot);
+gs_status
+gs_add_group(const gs_cpu_groups *g, gs_group_list *list, const gs_tally *tally, const gs_reduced *answers,
+			 const uint64_t *key, uint32_t slot)
+{
+	gs_reduced group[GS_MOST_VALUES];
+	const uint32_t members = g->head.keys.n + g->plan.group->naggregates;
+
+	for (uint32_t t = 0; list->having != NULL && t < list->having->nterms; t++)
+	{
+		uint32_t member = list->having->terms[t].column;
+
+		group[member] = make_member(g, tally, answers, key, slot, member);
 	}
+	if (!gs_having_passes(list->steps, list->having, list->kinds, group))
+		return GS_OK;
+	for (uint32_t m = 0; m < members; m++)
+		group[m] = make_member(g, tally, answers, key, slot, m);
+	return gs_group_list_add(list, group);
 }
 
 /* Returns the multiplied key of a slot. */
@@ -384,7 +403,6 @@ gs_groups_keep(gs_cpu_groups *g, const gs_group_list *list, uint64_t more)
 static gs_status
 add_groups(part_job *j)
 {
-	gs_reduced group[GS_MOST_VALUES];
 	gs_group_list *list = &j->w->list;
 	uint64_t before = list->n, key;
 	uint32_t words = j->g->head.keys.words;
@@ -395,8 +413,7 @@ add_groups(part_job *j)
 		if ((j->tally.counts[0][i] == 0 && j->g->head.keys.n > 0) || below_bar(&b, list, i))
 			continue;
 		key = key_of(j, i);
-		gs_make_group(j->g, &j->tally, j->answers, words > 0 ? j->wide + (size_t) i * words : &key, i, group);
-		GS_TRY(gs_group_list_add(list, group));
+		GS_TRY(gs_add_group(j->g, list, &j->tally, j->answers, words > 0 ? j->wide + (size_t) i * words : &key, i));
 		GS_TRY(gs_work_add(&j->cpu->work, 8 * list->members));
 	}
 	return gs_groups_keep(j->g, list, list->n - before);

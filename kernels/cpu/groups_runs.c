@@ -52,16 +52,12 @@ gs_runs_slots(gs_group_job *j, const uint64_t *mask, uint32_t n)
 static gs_status
 make_groups(gs_group_job *j, uint32_t n)
 {
-	gs_reduced group[GS_MOST_VALUES];
 	gs_group_list *list = &j->w->list;
 	uint64_t before = list->n;
 
 	gs_totals_hold(j->w, j->g, &j->w->few, n);
 	for (uint32_t i = 0; i < n; i++)
-	{
-		gs_make_group(j->g, &j->w->few, NULL, &j->runs->keys[i], i, group);
-		GS_TRY(gs_group_list_add(list, group));
-	}
+		GS_TRY(gs_add_group(j->g, list, &j->w->few, NULL, &j->runs->keys[i], i));
 	return gs_groups_keep(j->g, list, list->n - before);
 }
 
