@@ -161,7 +161,10 @@ void gs_job_work_drop(gs_job *job);
 /* Faulting in a huge page costs as much as 50 small ones.  Hosts use huge pages for blocks of an eighth and more. */
 #define GS_HUGE_PAGE ((size_t) 2 << 20)
 
-/* The host for callers that pass none: system memory, huge pages for large blocks, no poll. */
+/*
+ * The host for callers that pass none: system memory, huge pages for large blocks, no poll.  Blocks of more than half a
+ * huge page have whole ones, each of which may be released on its own.
+ */
 const gs_host *gs_default_host(void);
 
 /* A copy of a chunk's header: checks of it stay valid whoever writes to the chunk.  Offsets are checked as copied. */

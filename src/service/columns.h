@@ -39,14 +39,25 @@ void gsd_work_give(uint64_t bytes);
 /* Counts bytes that the caller allocates as columns in host memory.  Returns false without room. */
 bool gsd_host_take(uint64_t bytes);
 void gsd_host_give(uint64_t bytes);
-/* Memory of engines for questions with groups, in the connection's own thread or another of the pool. */
-gs_host gsd_scratch_host(connection *c, bool own);
+/* Counts scratch, which has a share of the limit.  Returns false without room. */
+bool gsd_scratch_count(uint64_t bytes);
+void gsd_scratch_give(uint64_t bytes);
+uint64_t gsd_scratch_share(void);
 /* Memory of a place, counted, and cleared when it is freed, as another database may have it next. */
 gs_status gsd_place_alloc(place *p, uint64_t bytes, char **block);
 void gsd_place_free(place *p, char *block, uint64_t bytes);
 /* Copies pieces into a block; gsd_place_done waits for the copies. */
 gs_status gsd_place_put(place *p, char *to, const char *from, uint64_t bytes);
 gs_status gsd_place_done(place *p);
+
+/* ---------------------------------------------------------------- columns_scratch.c: what questions work in */
+
+/* Memory of engines for questions with groups, in the connection's own thread or another of the pool. */
+gs_host gsd_scratch_host(connection *c, bool own);
+/* Frees what is kept from question to question.  Returns false if nothing is. */
+bool gsd_scratch_drop(void);
+/* Frees it if it has not been used for some seconds. */
+void gsd_scratch_rest(void);
 
 /* ---------------------------------------------------------------- columns_segment.c: segments */
 

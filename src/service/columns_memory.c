@@ -118,11 +118,22 @@ share(void)
 	return part > LEAST_WORK ? part : LEAST_WORK;
 }
 
+uint64_t
+gsd_scratch_share(void)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&mutex);
+	bytes = share();
+	pthread_mutex_unlock(&mutex);
+	return bytes;
+}
+
 /*
- * Counts scratch, which has a share and what columns leave.  Returns false if there is no room.
+ * Scratch has a share, and what columns leave.
  */
-static bool
-scratch_take(uint64_t bytes)
+bool
+gsd_scratch_count(uint64_t bytes)
 {
 	uint64_t limit;
 	bool room;
@@ -136,11 +147,8 @@ scratch_take(uint64_t bytes)
 	return room;
 }
 
-/*
- * Gives it back.
- */
-static void
-scratch_give(uint64_t bytes)
+void
+gsd_scratch_give(uint64_t bytes)
 {
 	pthread_mutex_lock(&mutex);
 	scratch_taken -= bytes;
@@ -158,13 +166,13 @@ gsd_place_scratch(place *p)
  * from columns.
  */
 static bool
-take(place *p, uint64_t bytes)
+count(place *p, uint64_t bytes)
 {
 	uint64_t limit, taken;
 	bool room;
 
 	if (p == &host_scratch)
-		return scratch_take(bytes);
+		return gsd_scratch_count(bytes);
 	pthread_mutex_lock(&mutex);
 	limit = limit_of(p);
 	taken = p->taken + (p->dev == NULL && scratch_taken > share() ? scratch_taken - share() : 0);
@@ -176,6 +184,15 @@ take(place *p, uint64_t bytes)
 }
 
 /*
+ * Likewise; where memory of the host is short, that of questions which have ended is given back.
+ */
+static bool
+take(place *p, uint64_t bytes)
+{
+	return count(p, bytes) || (p->dev == NULL && gsd_scratch_drop() && count(p, bytes));
+}
+
+/*
  * Gives them back.
  */
 static void
@@ -183,7 +200,7 @@ give(place *p, uint64_t bytes)
 {
 	if (p == &host_scratch)
 	{
-		scratch_give(bytes);
+		gsd_scratch_give(bytes);
 		return;
 	}
 	pthread_mutex_lock(&mutex);
@@ -226,67 +243,6 @@ void
 gsd_host_give(uint64_t bytes)
 {
 	give(&host, bytes);
-}
-
-/*
- * Allocates scratch, as gs_host.
- */
-static void *
-scratch_alloc(void *arg, size_t bytes)
-{
-	void *block = NULL;
-
-	(void) arg;
-	if (!scratch_take(bytes))
-		return NULL;
-	block = gs_default_host()->alloc(NULL, bytes);
-	if (block == NULL)
-		scratch_give(bytes);
-	return block;
-}
-
-/*
- * Resizes it.
- */
-static void *
-scratch_resize(void *arg, void *block, size_t old_bytes, size_t bytes)
-{
-	void *moved;
-
-	(void) arg;
-	if (!scratch_take(bytes))
-		return NULL;
-	moved = gs_default_host()->resize(NULL, block, old_bytes, bytes);
-	scratch_give(moved != NULL ? old_bytes : bytes);
-	return moved;
-}
-
-/*
- * Releases it.
- */
-static void
-scratch_release(void *arg, void *block, size_t bytes)
-{
-	(void) arg;
-	if (block == NULL)
-		return;
-	gs_default_host()->release(NULL, block, bytes);
-	scratch_give(bytes);
-}
-
-/*
- * Polls in a thread of the pool: the connection's own looks at the client.
- */
-static int
-poll_cancelled(void *arg)
-{
-	return atomic_load_explicit(&((connection *) arg)->cancelled, memory_order_relaxed);
-}
-
-gs_host
-gsd_scratch_host(connection *c, bool own)
-{
-	return (gs_host){scratch_alloc, scratch_resize, scratch_release, own ? gsd_poll_client : poll_cancelled, c};
 }
 
 /*

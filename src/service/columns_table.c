@@ -411,6 +411,7 @@ gsd_columns_rest(void)
 	bool look = now - looked_ns > FOLDERS_NS;
 	table *t = next_table(NULL);
 
+	gsd_scratch_rest();
 	if (look)
 		looked_ns = now;
 	while (t != NULL)

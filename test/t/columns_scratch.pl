@@ -1,0 +1,71 @@
+# Memory that the service keeps of questions over columns for the next ones of the same role, and gives back.
+# tags: service
+use strict;
+use warnings;
+
+use GpuSortService;
+use GpuSortTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+plan skip_all => 'columns in host memory' if $engine eq 'gpu';
+my $node = service_node('columns_scratch', '', <<'CONF');
+shared_preload_libraries = 'gpusort'
+max_worker_processes = 16
+gpusort.columns_threads = 1
+CONF
+my $role = 'another';
+
+sub one { return $node->safe_psql('postgres', $_[0], extra_params => [ '-U', $_[1] // 'postgres' ]) }
+
+# Makes a table of some groups of two rows, and holds it.
+sub hold
+{
+	my ($table, $groups) = @_;
+
+	one("CREATE TABLE $table AS SELECT i % $groups id, i a FROM generate_series(1, 2 * $groups) i");
+	wait_until(
+		sub {
+			one("VACUUM $table");
+			return one("SELECT relallvisible = relpages FROM pg_class WHERE relname = '$table'") eq 't';
+		},
+		"$table is visible to all");
+	one("SELECT gpusort_columns_add('$table')");
+}
+
+# Asks for the last row before each, which takes scratch for all rows.
+sub ask
+{
+	my ($table, $user) = @_;
+
+	return one(<<SQL, $user);
+SET gpusort.columns = force;
+SELECT sum(b) FROM (SELECT lag(a) OVER (PARTITION BY id ORDER BY a) b FROM $table) q
+SQL
+}
+
+one("CREATE ROLE $role LOGIN");
+hold('small', 20000);
+hold('large', 500000);
+one("GRANT SELECT ON small, large TO $role");
+my $expected = one(<<'SQL');
+SET gpusort.enabled = off;
+SELECT sum(b) FROM (SELECT lag(a) OVER (PARTITION BY id ORDER BY a) b FROM large) q
+SQL
+my ($service) = service_pids($node);
+my $slack = 4000;
+
+ask('small');
+my $before = backend_kilobytes($service);
+is(ask('large'), $expected, 'a large question');
+my $kept = backend_kilobytes($service) - $before;
+cmp_ok($kept, '>', 2 * $slack, "what it worked in is kept: $kept kB");
+is(ask('large'), $expected, 'and serves the next one');
+cmp_ok(backend_kilobytes($service) - $before, '<', $kept + $slack, 'which takes no more');
+ask('small', $role);
+cmp_ok(backend_kilobytes($service) - $before, '<', $kept / 2, "but it does not serve another role's");
+is(ask('large', $role), $expected, 'whose large question');
+wait_until(sub { backend_kilobytes($service) - $before < $slack }, 'leaves what the service gives back when nobody asks');
+
+done_testing();
