@@ -370,8 +370,8 @@ gs_status gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engi
 gs_status gs_groups_keep(gs_cpu_groups *g, const gs_group_list *list, uint64_t more);
 
 /*
- * Adds the group of a slot to a list, unless HAVING leaves it out, whose members are made first.  key: multiplied, or the
- * words of a wide one.
+ * Adds the group of a slot to a list, unless HAVING leaves it out, whose members are made first.  key: multiplied, or
+ * the words of a wide one.
  */
 gs_status gs_add_group(const gs_cpu_groups *g, gs_group_list *list, const gs_tally *tally, const gs_reduced *answers,
 					   const uint64_t *key, uint32_t slot);

@@ -178,7 +178,7 @@ put_constant(uint32_t width, gs_wide constant, bool null, uint64_t from, uint64_
 #undef PUT
 }
 
-/* Computes LAG: values that all lie as far from their rows, then those of rows that are too near to a partition's end. */
+/* Computes LAG: values that all lie as far from their rows, then those of rows too near to a partition's end. */
 static void
 lag_values(const gs_window_job *j, const gs_window_function *f, char *out, uint8_t *out_nulls)
 {

@@ -66,6 +66,6 @@ cmp_ok(backend_kilobytes($service) - $before, '<', $kept + $slack, 'which takes 
 ask('small', $role);
 cmp_ok(backend_kilobytes($service) - $before, '<', $kept / 2, "but it does not serve another role's");
 is(ask('large', $role), $expected, 'whose large question');
-wait_until(sub { backend_kilobytes($service) - $before < $slack }, 'leaves what the service gives back when nobody asks');
+wait_until(sub { backend_kilobytes($service) - $before < $slack }, 'goes back when nobody asks');
 
 done_testing();
