@@ -7,8 +7,8 @@
  * Columns: customer (4 bytes, a value for 4 rows), shop (4 bytes, 50 values), quantity (4 bytes), price (8 bytes) and
  * amount (double), in segments of 1 M rows, in the engine's memory.  Times are the least of seven, in milliseconds on
  * the clock, from the list of steps to the groups in host memory; in parentheses the processor's, of all threads.  On
- * the CPU, THREADS take the rows and do the parts, by default one, and windows are asked for, too.  With KEYS also sums
- * by 1000 to KEYS customers, even, uneven and sparse.
+ * the CPU, THREADS take the rows and do the parts, by default one.  With KEYS also sums by 1000 to KEYS customers,
+ * even, uneven and sparse.  ONLY=windows: those alone; REPEATS: times of each, by default seven.
  */
 #include "../kernels/common/float_order.h"
 #include "../kernels/gs_groups.h"
@@ -28,7 +28,6 @@
 
 #define SEGMENT ((uint64_t) 1 << 20)
 #define UNIT	65536 /* rows that a thread takes at once */
-#define REPEATS 7
 #define COLUMNS 5
 #define SHOPS	50
 
@@ -44,9 +43,10 @@ enum
 static const gs_type types[COLUMNS] = {GS_I32, GS_I32, GS_I32, GS_I64, GS_F64};
 static const gs_number numbers[COLUMNS] = {GS_NUMBER_I32, GS_NUMBER_I32, GS_NUMBER_I32, GS_NUMBER_I64, GS_NUMBER_F64};
 static const size_t widths[COLUMNS] = {4, 4, 4, 8, 8};
+static int repeats = 7;
 static uint64_t rows = 20000000, customers, apart = 1; /* customers are multiples of the last one */
 static void *columns[COLUMNS];
-static gs_range ranges[COLUMNS + 3]; /* and those of groups_windows.h */
+static gs_range ranges[COLUMNS + 5]; /* and those of groups_windows.h */
 static uint32_t threads = 1;
 static gs_engine **engines; /* of the threads; the first one holds the columns */
 static gs_engine *engine;
@@ -336,7 +336,7 @@ run(const char *name)
 	double best = 1e30, least = 1e30;
 
 	check(gs_steps_check(&list.head, sizeof(list)), name);
-	for (int i = 0; i < REPEATS; i++)
+	for (int i = 0; i < repeats; i++)
 	{
 		double start = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
 
@@ -542,10 +542,25 @@ groups_of_many(const char *name)
 #include "groups_keys.h"
 #include "groups_windows.h"
 
+/* Questions without windows. */
+static void
+groups_and_rows(void)
+{
+	sums();
+	distinct();
+	distinct_of_50();
+	medians();
+	groups_of_50("groups of 50: count, sum float8");
+	groups_of_many("a group for 4 rows, top 10 by sum int8");
+	pages_of_rows();
+}
+
 int
 main(int argc, char **argv)
 {
 	device = argc > 1 && strcmp(argv[1], "gpu") == 0;
+	if (getenv("REPEATS") != NULL)
+		repeats = atoi(getenv("REPEATS"));
 	if (argc > 2)
 		rows = strtoull(argv[2], NULL, 10);
 	if (argc > 3 && !device)
@@ -571,17 +586,11 @@ main(int argc, char **argv)
 	hold_columns();
 	open_threads();
 	printf("%s, %llu rows, %u threads\n", gs_engine_name(engine), (unsigned long long) rows, threads);
-	sums();
-	distinct();
-	distinct_of_50();
-	medians();
-	groups_of_50("groups of 50: count, sum float8");
-	groups_of_many("a group for 4 rows, top 10 by sum int8");
-	pages_of_rows();
-	if (!device)
-		windows();
+	if (getenv("ONLY") == NULL)
+		groups_and_rows();
+	windows();
 #ifdef WITH_CUDA
-	for (gs_cuda_groups_way way = GS_CUDA_GROUPS_SHARED; device && way <= GS_CUDA_GROUPS_SORTED; way++)
+	for (gs_cuda_groups_way way = GS_CUDA_GROUPS_SHARED; device && getenv("ONLY") == NULL && way <= GS_CUDA_GROUPS_SORTED; way++)
 	{
 		char name[80];
 
