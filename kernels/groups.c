@@ -102,9 +102,18 @@ zero_code(const gs_packed_key *key)
 	return (gs_wide) (gs_float_order64(0, true) >> key->drop);
 }
 
+void
+gs_packed_key_divide(gs_packed_key *key, uint64_t apart)
+{
+	key->apart = apart;
+	key->even = (uint32_t) __builtin_ctzll(apart);
+	key->inverse = gs_inverse_of(apart >> key->even);
+	key->span /= apart;
+}
+
 /* Plans a key.  An empty range is that of a column without values. */
 static gs_status
-key_make(gs_packed_key *key, const gs_range *range, bool nulls_first)
+key_make(gs_packed_key *key, const gs_range *range, uint64_t apart, bool nulls_first)
 {
 	const bool real = gs_type_is_float(key->type);
 	const gs_wide low = gs_constant_scalar(&range->low, false).integer;
@@ -117,12 +126,14 @@ key_make(gs_packed_key *key, const gs_range *range, bool nulls_first)
 	key->drop = key->type == GS_F32 ? 29 : 0;
 	key->low = low <= high ? low >> key->drop : 0;
 	span = low <= high ? (gs_unsigned_wide) (high >> key->drop) - (gs_unsigned_wide) key->low : 0;
+	key->span = (uint64_t) span;
+	key->span_above = (uint64_t) (span >> 64);
+	gs_packed_key_divide(key, real || key->span_above != 0 ? 1 : apart);
+	span = gs_key_span(key);
 	key->nulls = range->nulls;
 	most = span + key->nulls;
 	if (most < span)
 		return GS_TOO_BIG;
-	key->span = (uint64_t) span;
-	key->span_above = (uint64_t) (span >> 64);
 	key->bump = key->nulls && nulls_first;
 	key->null_code = key->bump ? 0 : key->span + 1;
 	key->bits = most > UINT64_MAX ? 64 + gs_bits((uint64_t) (most >> 64)) : gs_bits((uint64_t) most);
@@ -140,8 +151,8 @@ widen(gs_packed_keys *keys)
 }
 
 gs_status
-gs_packed_orders_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, const gs_row_order *orders,
-					  uint32_t n, uint32_t most)
+gs_packed_orders_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, const uint64_t *apart,
+					  const gs_row_order *orders, uint32_t n, uint32_t most)
 {
 	*keys = (gs_packed_keys){.n = n};
 	for (uint32_t k = n; k-- > 0;)
@@ -151,7 +162,7 @@ gs_packed_orders_make(gs_packed_keys *keys, const gs_steps *steps, const gs_rang
 		key->column = orders[k].column;
 		key->descending = orders[k].descending;
 		key->type = (gs_type) steps->types[key->column];
-		GS_TRY(key_make(key, &ranges[key->column], orders[k].nulls_first));
+		GS_TRY(key_make(key, &ranges[key->column], apart != NULL ? apart[key->column] : 1, orders[k].nulls_first));
 		key->shift = keys->bits;
 		keys->bits += key->bits;
 		if (keys->bits > most)
@@ -188,14 +199,14 @@ gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range 
 	if (gs_steps_compute(steps) != NULL) /* keys are those of the list behind it */
 		return GS_OK;
 	if (rows != NULL)
-		return gs_packed_orders_make(keys, steps, ranges, rows->orders, rows->norders, most);
+		return gs_packed_orders_make(keys, steps, ranges, NULL, rows->orders, rows->norders, most);
 	if (w != NULL)
-		return gs_packed_orders_make(keys, steps, ranges, (const gs_row_order *) gs_steps_at(steps, w->orders),
-									 w->npartition, most);
+		return gs_packed_orders_make(keys, steps, ranges, NULL,
+									 (const gs_row_order *) gs_steps_at(steps, w->orders), w->npartition, most);
 	n = gs_steps_group(steps)->nkeys;
 	for (uint32_t k = 0; k < n; k++)
 		orders[k].column = gs_group_key(steps, k);
-	return gs_packed_orders_make(keys, steps, ranges, orders, n, most);
+	return gs_packed_orders_make(keys, steps, ranges, NULL, orders, n, most);
 }
 
 /* ---------------------------------------------------------------- HAVING and TOP */

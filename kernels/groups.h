@@ -15,8 +15,9 @@ extern "C" {
 #endif
 
 /*
- * A key, or an order's column, as a part of the packed key: (code >> drop) - low, or null_code.  code: an integer, or
- * an order of doubles.  Descending: span less that.  bump is added to values: 1 where NULLs come first, else 0.
+ * A key, or an order's column, as a part of the packed key: ((code >> drop) - low) / apart, or null_code.  code: an
+ * integer, or an order of doubles.  Descending: span less that.  bump is added to values: 1 where NULLs come first,
+ * else 0.
  */
 typedef struct gs_packed_key
 {
@@ -29,6 +30,9 @@ typedef struct gs_packed_key
 	uint64_t span;		/* the greatest part of a value */
 	uint64_t null_code; /* the lower half of span + 1; of NULLs that are first, 0 */
 	uint64_t bump;
+	uint64_t apart;	  /* values are low and multiples of this more: an odd number times 2^even; 1 but in windows */
+	uint64_t inverse; /* of the odd number, mod 2^64 */
+	uint32_t even;
 	bool descending;
 	bool nulls;			/* there may be some */
 	bool zeros;			/* a double that may be zero, of which gs_reduced tells the sign */
@@ -47,11 +51,25 @@ typedef struct gs_packed_keys
 
 #define GS_WIDE_WORDS (GS_GROUPS_WIDE_BITS / 64) /* at most, of a wide key */
 
+/* Returns the inverse of an odd number modulo 2^64. */
+GS_BOTH uint64_t
+gs_inverse_of(uint64_t x)
+{
+	uint64_t y = x;
+
+	/* each turn has twice as many right bits */
+	for (int i = 0; i < 6; i++)
+		y *= 2 - x * y;
+	return y;
+}
+
 /* Plans the packed key, of at most some bits, else GS_TOO_BIG.  GS_INVALID: a range of no such type. */
 gs_status gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, uint32_t most);
-/* Plans that of some orders. */
+/* Plans that of some orders.  apart, if not NULL: for each column how far values are apart, 1 if that is not known. */
 gs_status gs_packed_orders_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges,
-								const gs_row_order *orders, uint32_t n, uint32_t most);
+								const uint64_t *apart, const gs_row_order *orders, uint32_t n, uint32_t most);
+/* Has values of a key known to be so far apart, which may be 1. */
+void gs_packed_key_divide(gs_packed_key *key, uint64_t apart);
 
 /* Returns the part of a value, of which (code >> drop) - low is known. */
 GS_BOTH uint64_t
@@ -74,7 +92,7 @@ gs_key_part_value(const gs_packed_key *key, gs_unsigned_wide part)
 	gs_scalar v;
 	uint64_t order;
 
-	v.integer = (gs_wide) ((gs_unsigned_wide) key->low + part);
+	v.integer = (gs_wide) ((gs_unsigned_wide) key->low + part * key->apart);
 	v.real = 0;
 	if (!gs_type_is_float(key->type))
 		return gs_reduced_one(GS_MIN, gs_number_of(key->type), v);

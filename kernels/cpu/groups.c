@@ -12,17 +12,6 @@
 #define LEAST_ROOM		32 /* for records in one piece */
 #define FACTOR			0x9e3779b97f4a7c15u /* 2^64 divided by the golden ratio: multiples of it are even */
 
-uint64_t
-gs_inverse_of(uint64_t x)
-{
-	uint64_t y = x;
-
-	/* each turn has twice as many right bits */
-	for (int i = 0; i < 6; i++)
-		y *= 2 - x * y;
-	return y;
-}
-
 /* Returns the bytes that a slot has in a part's memory. */
 static uint64_t
 slot_bytes(const gs_cpu_groups *g)

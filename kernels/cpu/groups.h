@@ -430,8 +430,6 @@ gs_status gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *
 					   gs_block *memory);
 /* Makes a question with its plan of the list, and no more. */
 gs_status gs_groups_make(gs_engine *engine, const gs_groups *head, gs_cpu_groups **groups);
-/* Returns the inverse of an odd number modulo 2^64. */
-uint64_t gs_inverse_of(uint64_t x);
 /* Chooses what keys are multiplied by. */
 void gs_groups_choose_factor(gs_cpu_groups *g);
 /* Chooses the room for records in one piece. */

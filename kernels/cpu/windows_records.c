@@ -91,11 +91,11 @@ plan_orders(gs_cpu_windows *w)
 	gs_status status;
 
 	orders += w->step->npartition;
-	while ((status = gs_packed_orders_make(&r->orders, w->head.steps, w->head.ranges, orders, n,
+	while ((status = gs_packed_orders_make(&r->orders, w->head.steps, w->head.ranges, NULL, orders, n,
 										   GS_GROUPS_KEY_BITS)) == GS_TOO_BIG && n > 1)
 		n--;
 	GS_TRY(status);
-	return gs_packed_orders_make(&r->rest, w->head.steps, w->head.ranges, orders + n, w->step->norders - n,
+	return gs_packed_orders_make(&r->rest, w->head.steps, w->head.ranges, NULL, orders + n, w->step->norders - n,
 								 GS_GROUPS_KEY_BITS);
 }
 

@@ -137,6 +137,21 @@ one_list(const table *t, const steps_list *l, const char *what)
 
 /* ---- data */
 
+/* Has integers of 8 bytes be far apart, as timestamps of whole seconds: multiples of a number more than some other. */
+static void
+make_apart(table *t, uint32_t c)
+{
+	static const int64_t numbers[] = {1000000, 86400000000, 3, (int64_t) 1 << 40, 1000003};
+	const int64_t number = numbers[rnd() % 5], first = (int64_t) (rnd() % 1000) - 500;
+
+	for (uint32_t s = 0; s < SEGMENTS && t->types[c] == GS_I64; s++)
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+			((int64_t *) t->plain[s].values[c])[r] = (int64_t) (rnd() % 200000) * number + first;
+	/* or one is not */
+	if (t->types[c] == GS_I64 && rnd() % 4 == 0 && t->plain[1].rows > 0)
+		((int64_t *) t->plain[1].values[c])[rnd() % t->plain[1].rows]++;
+}
+
 /* A table of some rows at most, with columns as above. */
 static void
 make_rows(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_type order, gs_type first, gs_type second)
@@ -157,6 +172,8 @@ make_rows(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_type ord
 	make_key(t, 0, partitions);
 	if (rnd() % 3)
 		make_key(t, 1, rnd() % 2 ? 5 : 100000);
+	if (rnd() % 3)
+		make_apart(t, (uint32_t) (rnd() % 3 > 0));
 	if (rnd() % 2)
 		make_key(t, 2, 3);
 	for (uint32_t s = 0; s < SEGMENTS; s++)
@@ -403,7 +420,7 @@ random_lists(uint64_t most, uint64_t partitions)
 	gs_type types[4];
 
 	for (int i = 0; i < 4; i++)
-		types[i] = (gs_type) (rnd() % GS_BYTES);
+		types[i] = rnd() % 3 ? (gs_type) (rnd() % GS_BYTES) : GS_I64;
 	snprintf(what, sizeof(what), "%llu partitions, %s, %s, %s", (unsigned long long) partitions, type_name(types[0]),
 			 type_name(types[1]), type_name(types[2]));
 	make_rows(&t, most, partitions, types[0], types[1], types[2], types[3]);

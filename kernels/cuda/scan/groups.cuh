@@ -162,6 +162,8 @@ struct gs_sort_plan
 {
 	bool values, split;
 	bool keys_only; /* orders by key alone; values go with them */
+	u32 beside;		/* of packed keys, bits at the end that are in no order */
+	bool all;		/* every row has a pair, even of NULLs */
 	bool plain;	   /* gs_tile_places<false, ...> does */
 	bool whole;	   /* there is a pair for each row */
 	bool as_is;	   /* pairs stay in the order of rows, all of which have one: equal keys follow each other */
@@ -490,11 +492,15 @@ rows_passing(const gs_lists &l, const gs_quick_term *terms, u32 nterms, const P 
 	return mask;
 }
 
-/* Returns a value's part of a packed key.  failed: the value is outside its range.  zeros: those are equal. */
+/*
+ * Returns a value's part of a packed key.  outside: it is not in its range; multiples of the odd number are those that
+ * its inverse makes no greater.  zeros: those are equal.
+ */
 __device__ __forceinline__ u64
 part_of(const gs_packed_key &key, bool real, bool zeros, u64 lo, u64 hi, bool &outside)
 {
-	const u64 part = (real ? gs_float_order64(lo, zeros) >> key.drop : lo) - (u64) (gs_unsigned_wide) key.low;
+	const u64 above = (real ? gs_float_order64(lo, zeros) >> key.drop : lo) - (u64) (gs_unsigned_wide) key.low;
+	const u64 part = (above >> key.even) * key.inverse;
 	const u64 upper = real ? 0 : (u64) ((((gs_unsigned_wide) hi << 64 | lo) - (gs_unsigned_wide) key.low) >> 64);
 
 	outside = upper != 0 || part > key.span;

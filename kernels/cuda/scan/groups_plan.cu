@@ -269,6 +269,7 @@ gs_value_coding(const gs_steps *steps, const gs_aggregate *a, const gs_range *ra
 	if ((gs_unsigned_wide) (high >> coding->drop) - (gs_unsigned_wide) coding->low > UINT64_MAX)
 		return GS_TOO_BIG;
 	coding->span = (u64) (gs_unsigned_wide) ((high >> coding->drop) - coding->low);
+	gs_packed_key_divide(coding, 1);
 	coding->bits = gs_bits(coding->span);
 	return GS_OK;
 }

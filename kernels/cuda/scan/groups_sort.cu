@@ -66,7 +66,7 @@ choose_kernel(gs_sort_plan *p, const gs_device_lists *d)
 		p->plain = p->plain && gs_plain_value(l->key_values[k]);
 		columns |= l->key_values[k].columns;
 	}
-	p->whole = p->as_is || (p->plain && l->nterms == 0 && p->nterms == 0 && (columns & d->with_nulls) == 0);
+	p->whole = p->as_is || p->all || (p->plain && l->nterms == 0 && p->nterms == 0 && (columns & d->with_nulls) == 0);
 }
 
 /* Reads a round's values as codes.  Returns the rows that have one. */
@@ -236,7 +236,8 @@ gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, co
 	if (!plan.whole)
 		GS_TRY(gs_group_found(e, state, &found));
 	if (!plan.split && !plan.as_is)
-		GS_TRY(sort_by(e, plan, arrays, false, plan.keys_only ? low : 0, low + plan.key_bits, found.count, &at));
+		GS_TRY(sort_by(e, plan, arrays, false, plan.keys_only ? low + plan.beside : 0, low + plan.key_bits,
+					   found.count, &at));
 	else if (!plan.keys_only)
 		GS_TRY(sort_by(e, plan, arrays, false, 0, plan.coding.bits, found.count, &at));
 	if (plan.split)

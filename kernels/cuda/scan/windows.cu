@@ -6,13 +6,20 @@
 
 #include <cstring>
 
+/* Plans a word of some orders. */
+static gs_status
+plan_orders(const cuda_windows *w, const gs_row_order *orders, u32 n, gs_packed_keys *keys)
+{
+	return gs_packed_orders_make(keys, w->steps, w->g.head.ranges, w->apart, orders, n, GS_GROUPS_KEY_BITS);
+}
+
 /* Plans a word of as many orders as it has room for, but at least some, else GS_TOO_BIG. */
 static gs_status
 plan_word(const cuda_windows *w, const gs_row_order *orders, u32 least, u32 most, gs_packed_keys *keys)
 {
 	for (u32 n = most; n >= least; n--)
 	{
-		const gs_status status = gs_packed_orders_make(keys, w->steps, w->g.head.ranges, orders, n, GS_GROUPS_KEY_BITS);
+		const gs_status status = plan_orders(w, orders, n, keys);
 
 		if (status != GS_TOO_BIG)
 			return status;
@@ -22,24 +29,98 @@ plan_word(const cuda_windows *w, const gs_row_order *orders, u32 least, u32 most
 	return GS_TOO_BIG;
 }
 
-/* Plans the words of keys: as many orders as have room beside the partition's key, then the others. */
+/* Returns true if a part of a key tells a column's values, of which doubles' zeros have two. */
+static bool
+can_tell(const cuda_windows *w, u32 column)
+{
+	return !gs_type_is_float((gs_type) w->steps->types[column]);
+}
+
+/* Plans one word of all orders, and behind them the other columns, so that no row is read again; else GS_TOO_BIG. */
+static gs_status
+plan_telling(cuda_windows *w, const gs_row_order *orders, u32 norders)
+{
+	gs_packed_keys *keys = &w->g.lists.keys;
+	gs_row_order all[GS_STEPS_MAX_KEYS];
+	u64 left = w->columns;
+	u32 n = norders;
+
+	memcpy(all, orders, norders * sizeof(*orders));
+	for (u32 i = 0; i < norders; i++)
+		if (can_tell(w, orders[i].column))
+			left &= ~((u64) 1 << orders[i].column);
+	for (; left != 0; left &= left - 1)
+	{
+		const u32 column = (u32) __builtin_ctzll(left);
+
+		if (n == GS_STEPS_MAX_KEYS || !can_tell(w, column))
+			return GS_TOO_BIG;
+		all[n] = {};
+		all[n++].column = column;
+	}
+	GS_TRY(plan_orders(w, all, n, keys));
+	w->rows.beside = norders > 0 ? keys->keys[norders - 1].shift : keys->bits;
+	return GS_OK;
+}
+
+/* Plans words of keys: as many orders as have room beside the partition's key, then the others. */
+static gs_status
+plan_words(cuda_windows *w, const gs_row_order *orders, u32 norders)
+{
+	gs_packed_keys *keys = &w->g.lists.keys;
+	u32 planned;
+
+	w->rows.beside = 0;
+	GS_TRY(plan_word(w, orders, w->step->npartition, norders, keys));
+	for (planned = keys->n; planned < norders; planned += keys->n)
+	{
+		if (w->nlower == GS_LOWER_WORDS)
+			return GS_TOO_BIG;
+		keys = &w->lower[w->nlower++].lists.keys;
+		GS_TRY(plan_word(w, orders + planned, 1, norders - planned, keys));
+	}
+	return GS_OK;
+}
+
+/* Plans a list by keys that are there. */
+static gs_status
+plan_list(const cuda_windows *w, gs_lists *lists)
+{
+	const gs_packed_keys keys = lists->keys;
+
+	memset((void *) lists, 0, sizeof(*lists));
+	lists->keys = keys;
+	return gs_lists_plan(lists, w->before_steps, w->g.head.ranges, w->g.head.rows);
+}
+
+/*
+ * Plans keys and their lists, by what is known of rows.  Rows that lie in the last order need no sort by it, and have
+ * no such key unless peers are asked for.
+ */
 static gs_status
 plan_keys(cuda_windows *w)
 {
 	const gs_row_order *orders = (const gs_row_order *) gs_steps_at(w->steps, w->step->orders);
 	const u32 all = w->step->npartition + w->step->norders;
-	gs_packed_keys *keys = &w->g.lists.keys;
-	u32 planned;
+	const bool kept = w->as_is && gs_windows_peers(w);
+	const u32 norders = w->as_is && !kept ? all - 1 : all;
+	const gs_packed_keys *first = &w->g.lists.keys, *last;
+	gs_status status;
 
-	GS_TRY(plan_word(w, orders, w->step->npartition, all, keys));
-	w->rows.order_bits = keys->bits - w->g.head.keys.bits;
-	for (planned = keys->n; planned < all; planned += keys->n)
-	{
-		if (w->nlower == GS_LOWER_WORDS)
-			return GS_TOO_BIG;
-		keys = &w->lower[w->nlower++].lists.keys;
-		GS_TRY(plan_word(w, orders + planned, 1, all - planned, keys));
-	}
+	w->nlower = 0;
+	status = plan_telling(w, orders, norders);
+	w->told = status == GS_OK;
+	if (status == GS_TOO_BIG)
+		status = plan_words(w, orders, norders);
+	GS_TRY(status);
+	w->rows.order_bits = w->step->npartition > 0 ? first->keys[w->step->npartition - 1].shift : first->bits;
+	last = w->nlower > 0 ? &w->lower[w->nlower - 1].lists.keys : first;
+	w->unsorted = w->rows.beside;
+	if (kept)
+		w->unsorted += last->keys[(w->told ? norders : last->n) - 1].bits;
+	GS_TRY(plan_list(w, &w->g.lists));
+	for (u32 i = 0; i < w->nlower; i++)
+		GS_TRY(plan_list(w, &w->lower[i].lists));
 	return GS_OK;
 }
 
@@ -95,17 +176,17 @@ prepare(cuda_windows *w, gs_engine *engine)
 {
 	gs_groups after = {};
 
-	GS_TRY(plan_keys(w));
 	GS_TRY(make_before(w, &engine->host));
 	GS_TRY(gs_window_after(&engine->host, &w->g.head, w->ranges, &w->after_steps, &w->taken));
 	if (!sums_fit(w))
 		return GS_TOO_BIG;
 	for (u32 c = 0; c < w->after_steps->ncolumns; c++)
+	{
 		w->types[c] = (gs_type) w->steps->types[c];
+		w->apart[c] = 1;
+	}
 	w->columns = (w->taken & gs_mask(w->steps->ncolumns)) | arguments(w);
-	GS_TRY(gs_lists_plan(&w->g.lists, w->before_steps, w->g.head.ranges, w->g.head.rows));
-	for (u32 i = 0; i < w->nlower; i++)
-		GS_TRY(gs_lists_plan(&w->lower[i].lists, w->before_steps, w->g.head.ranges, w->g.head.rows));
+	GS_TRY(plan_keys(w));
 	after.steps = w->after_steps;
 	after.ranges = w->ranges;
 	after.rows = w->g.head.rows;
@@ -172,15 +253,23 @@ windows_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_hel
 {
 	cuda_windows *w = (cuda_windows *) groups;
 
+	bool found;
+
 	if (w->g.head.rows > GS_MAX_ROWS)
 		return GS_TOO_BIG;
-	GS_TRY(gs_windows_measure(w));
 	GS_TRY(gs_groups_upload(&w->g, w->before_steps, rows));
 	if (w->g.device.rows == 0)
 		return GS_OK;
 	if (w->g.device.numbers > UINT32_MAX)
 		return GS_TOO_BIG;
+	GS_TRY(gs_windows_look(w, &found));
+	if (found)
+	{
+		GS_TRY(plan_keys(w));
+		GS_TRY(gs_groups_upload(&w->g, w->before_steps, rows));
+	}
 	w->g.came = true;
+	GS_TRY(gs_windows_measure(w));
 	GS_TRY(gs_windows_order(w, rows));
 	for (u32 i = 0; i < w->step->nfunctions && w->rows.n > 0; i++)
 		if (w->taken >> (w->steps->ncolumns + i) & 1)

@@ -40,10 +40,11 @@ struct gs_ordered_column
 struct gs_ordered
 {
 	u64 n;
-	const u32 *rows; /* their numbers in the source */
+	const u32 *rows; /* their numbers in the source; NULL: keys tell all columns */
 	const void *high; /* their keys: the partition's is the upper part, */
 	u32 high_bytes;
-	u32 order_bits;	/* and so many bits are the orders' */
+	u32 order_bits;	/* so many bits are the orders' and what is behind those, */
+	u32 beside;		/* and so many what is behind the orders: columns that are told, in no order */
 	const void *low[GS_LOWER_WORDS]; /* those orders that had no room, where peers are asked for; else NULL */
 	u32 low_bytes[GS_LOWER_WORDS];
 	gs_stretches partitions, peers;
@@ -67,6 +68,10 @@ struct cuda_windows
 	gs_type types[GS_STEPS_MAX_COLUMNS];
 	u64 columns; /* of the source, that are put in order, */
 	u64 taken;	 /* and those that steps behind take */
+	u64 apart[GS_STEPS_MAX_COLUMNS]; /* how far a column's values are known to be apart, or 1 */
+	bool as_is;	  /* rows lie in the last order as they come */
+	u32 unsorted; /* bits at the end of the last word that rows are not sorted by */
+	bool told;	  /* one word has all keys, and tells all columns */
 	gs_lower_word lower[GS_LOWER_WORDS]; /* most significant first */
 	u32 nlower;
 	gs_ordered rows;
@@ -192,7 +197,12 @@ gs_rows_grid(const cuda_windows *w)
 	return gs_cuda_grid(w->g.e, gs_bit_rows(w->rows.n), GS_GROUP_THREADS, GS_GROUP_PER_SM);
 }
 
-/* windows_order.cu: measures the arrays that all takes together, at most. */
+/* windows_facts.cu: looks at rows for what their keys can do without.  found: there is something. */
+gs_status gs_windows_look(cuda_windows *w, bool *found);
+
+/* windows_order.cu: returns true if some function has to know peers. */
+bool gs_windows_peers(const cuda_windows *w);
+/* Measures the arrays that all takes together, at most. */
 gs_status gs_windows_measure(cuda_windows *w);
 /* Puts rows in order, finds where partitions and peers begin, and puts columns in order. */
 gs_status gs_windows_order(cuda_windows *w, const gs_held_rows *rows);

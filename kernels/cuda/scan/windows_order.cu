@@ -1,8 +1,8 @@
 /*
- * windows_order.cu: rows of a list with windows in order (windows.cuh): their packed keys are sorted with their
- * numbers, in one word or, if the orders have no room beside the partition's key, in several, from the last one on.
- * Where keys differ from those before, partitions and peers begin.  Columns are then read by row number, or told by the
- * key.
+ * windows_order.cu: rows of a list with windows in order (windows.cuh): their packed keys are sorted, alone if one word
+ * tells all columns, else with the rows' numbers, in one word or, if the orders have no room beside the partition's
+ * key, in several, from the last one on.  Where keys differ from those before, partitions and peers begin.  Columns are
+ * then read by row number, or told by the key.
  */
 #include "windows.cuh"
 
@@ -69,7 +69,7 @@ take_arrays(cuda_windows *w, u32 first_bytes)
 	const gs_engine *engine = &w->g.e->head;
 	const u64 rows = w->g.device.rows;
 	gs_sort_arrays *a = &w->g.arrays;
-	size_t sort = gs_sort_temp_bytes(engine, first_bytes == 4 ? GS_U32 : GS_U64, 4, rows);
+	size_t sort = gs_sort_temp_bytes(engine, first_bytes == 4 ? GS_U32 : GS_U64, w->told ? 0 : 4, rows);
 	const size_t scan = gs_scan_temp_bytes(engine, GS_U64, rows + 1);
 
 	if (w->nlower > 0)
@@ -81,15 +81,15 @@ take_arrays(cuda_windows *w, u32 first_bytes)
 	for (u32 i = 0; i < 2; i++)
 	{
 		GS_TRY(take(&w->g, rows * first_bytes, (u8 **) &a->first[i]));
-		GS_TRY(take(&w->g, rows, (u32 **) &a->second[i]));
+		if (!w->told)
+			GS_TRY(take(&w->g, rows, (u32 **) &a->second[i]));
 	}
 	a->temp_bytes = sort > scan ? sort : scan;
 	return take(&w->g, a->temp_bytes, (u8 **) &a->temp);
 }
 
-/* Returns true if some function has to know peers. */
-static bool
-needs_peers(const cuda_windows *w)
+bool
+gs_windows_peers(const cuda_windows *w)
 {
 	for (u32 i = 0; i < w->step->nfunctions; i++)
 	{
@@ -102,36 +102,9 @@ needs_peers(const cuda_windows *w)
 	return false;
 }
 
-/* Counts numbers that are less than those before them. */
-static __global__ void __launch_bounds__(GS_GROUP_THREADS)
-descents_kernel(const void *numbers, u32 bytes, u64 n, u64 *count)
-{
-	u32 found = 0;
-
-	GS_EACH_ORDERED(i, n)
-		found += i > 0 && number_at(numbers, bytes, i) < number_at(numbers, bytes, i - 1);
-	if (found > 0)
-		atomicAdd((unsigned long long *) count, (unsigned long long) found);
-}
-
-/* Tells whether numbers are in order. */
+/* Sorts the rows so far by the keys in the first array, from some bit on. */
 static gs_status
-in_order(cuda_windows *w, const gs_sorted &numbers, bool *ordered)
-{
-	gs_group_state found;
-
-	GS_TRY(gs_fill(&w->g.e->head, &w->g.state->count, 0, sizeof(w->g.state->count)));
-	descents_kernel<<<gs_rows_grid(w), GS_GROUP_THREADS, 0, w->g.e->stream>>>(
-		numbers.first, numbers.first_bytes, numbers.n, &w->g.state->count);
-	GS_TRY(gs_cuda_status(cudaGetLastError()));
-	GS_TRY(gs_group_found(w->g.e, w->g.state, &found));
-	*ordered = found.count == 0;
-	return GS_OK;
-}
-
-/* Sorts the rows so far by the keys in the first array. */
-static gs_status
-sort_rows(cuda_windows *w, const gs_packed_keys *keys)
+sort_rows(cuda_windows *w, const gs_packed_keys *keys, u32 from)
 {
 	gs_sort_arrays *a = &w->g.arrays;
 	u32 *to = (u32 *) (w->rows.rows == a->second[0] ? a->second[1] : a->second[0]);
@@ -139,10 +112,11 @@ sort_rows(cuda_windows *w, const gs_packed_keys *keys)
 
 	w->rows.high = a->first[0];
 	w->rows.high_bytes = word_bytes(keys);
-	if (w->rows.n < 2 || keys->bits == 0)
+	if (w->rows.n < 2 || keys->bits == from)
 		return GS_OK;
 	r.key = w->rows.high_bytes == 4 ? GS_U32 : GS_U64;
 	r.value_width = 4;
+	r.begin_bit = from;
 	r.end_bit = keys->bits;
 	r.n = w->rows.n;
 	r.keys = a->first[0];
@@ -155,25 +129,20 @@ sort_rows(cuda_windows *w, const gs_packed_keys *keys)
 	return GS_OK;
 }
 
-/*
- * Begins with the last word.  Where all rows are asked for, they may lie in its order, as those of a table do by a
- * number that grows with it: then they are not sorted.
- */
+/* Begins with the last word. */
 static gs_status
 sort_last(cuda_windows *w)
 {
 	const gs_lower_word *last = &w->lower[w->nlower - 1];
 	gs_sort_plan plan = gs_sort_rows_plan(last->lists.keys.bits);
-	bool ordered = true;
 	gs_sorted sorted;
 
 	plan.as_is = w->g.lists.nterms == 0;
+	plan.beside = w->unsorted;
 	GS_TRY(gs_sort_pairs(w->g.e, &last->device, plan, w->g.arrays, w->g.state, &sorted));
 	w->rows.n = sorted.n;
 	w->rows.rows = (const u32 *) sorted.second;
-	if (sorted.n > 1 && plan.as_is)
-		GS_TRY(in_order(w, sorted, &ordered));
-	return ordered ? GS_OK : sort_rows(w, &last->lists.keys);
+	return plan.as_is ? sort_rows(w, &last->lists.keys, w->unsorted) : GS_OK;
 }
 
 /* Has peers told by the orders that have no room in the first word. */
@@ -210,21 +179,25 @@ sort_words(cuda_windows *w, const gs_held_rows *rows)
 		const gs_device_lists *lists = i > 0 ? &w->lower[i - 1].device : &w->g.device;
 
 		GS_TRY(pack_keys(w, lists, w->rows.n, w->g.arrays.first[0]));
-		GS_TRY(sort_rows(w, &lists->host->keys));
+		GS_TRY(sort_rows(w, &lists->host->keys, 0));
 	}
-	return w->rows.n > 0 && needs_peers(w) ? keep_lower(w) : GS_OK;
+	return w->rows.n > 0 && gs_windows_peers(w) ? keep_lower(w) : GS_OK;
 }
 
 /* Sorts by the one word that all keys fit. */
 static gs_status
 sort_once(cuda_windows *w)
 {
-	const gs_sort_plan plan = gs_sort_rows_plan(w->g.lists.keys.bits);
+	gs_sort_plan plan = gs_sort_rows_plan(w->g.lists.keys.bits);
 	gs_sorted sorted;
 
+	plan.all = w->g.lists.nterms == 0;
+	plan.beside = w->unsorted;
+	if (w->told)
+		plan.second_bytes = 0;
 	GS_TRY(gs_sort_pairs(w->g.e, &w->g.device, plan, w->g.arrays, w->g.state, &sorted));
 	w->rows.n = sorted.n;
-	w->rows.rows = (const u32 *) sorted.second;
+	w->rows.rows = w->told ? NULL : (const u32 *) sorted.second;
 	w->rows.high = sorted.first;
 	w->rows.high_bytes = sorted.first_bytes;
 	return GS_OK;
@@ -237,6 +210,13 @@ __device__ __forceinline__ u64
 partition_at(const gs_ordered &o, u64 row)
 {
 	return o.order_bits >= 64 ? 0 : number_at(o.high, o.high_bytes, row) >> o.order_bits;
+}
+
+/* Returns a row's key without what is in no order. */
+__device__ __forceinline__ u64
+orders_at(const gs_ordered &o, u64 row)
+{
+	return o.beside >= 64 ? 0 : number_at(o.high, o.high_bytes, row) >> o.beside;
 }
 
 /* Returns true if a row differs from the one before in an order that has no room in the first word. */
@@ -263,8 +243,7 @@ stretches_kernel(const gs_ordered o)
 		if (row > 0 && row < o.n)
 		{
 			partition = partition_at(o, row) != partition_at(o, row - 1);
-			peer = number_at(o.high, o.high_bytes, row) != number_at(o.high, o.high_bytes, row - 1) ||
-				lower_differ(o, row);
+			peer = orders_at(o, row) != orders_at(o, row - 1) || lower_differ(o, row);
 		}
 		put_row_bits(o.partitions.heads.bits, row, partition);
 		if (o.peers.heads.bits != NULL)
@@ -317,7 +296,7 @@ static gs_status
 find_stretches(cuda_windows *w)
 {
 	gs_ordered *o = &w->rows;
-	const bool peers = needs_peers(w);
+	const bool peers = gs_windows_peers(w);
 
 	GS_TRY(take(&w->g, gs_bit_bytes(o->n), (u8 **) &o->partitions.heads.bits));
 	if (peers)
@@ -418,7 +397,8 @@ __device__ __forceinline__ bool
 put_told(const gs_packed_key &key, const column_job &job, u64 packed, u64 i)
 {
 	const u64 part = key.bits == 0 ? 0 : packed >> key.shift & gs_mask(key.bits), up = part - key.bump;
-	const gs_unsigned_wide value = (gs_unsigned_wide) key.low + (key.descending ? key.span - up : up);
+	const u64 above = (key.descending ? key.span - up : up) * key.apart;
+	const gs_unsigned_wide value = (gs_unsigned_wide) key.low + above;
 	const u64 halves[2] = {(u64) value, (u64) (value >> 64)};
 
 	/* the first bytes are the least significant ones */
@@ -434,9 +414,9 @@ static __global__ void __launch_bounds__(GS_GROUP_THREADS) columns_kernel(const 
 	GS_EACH_ORDERED(row, gs_bit_rows(a.o.n))
 	{
 		const bool there = row < a.o.n;
-		const u32 number = there ? a.o.rows[row] : 0;
+		const u32 number = there && a.o.rows != NULL ? a.o.rows[row] : 0;
 		/* segments whose first rows have at most this number, less one */
-		const u64 segment = there ? numbers_below(l.bases, l.nsegments, (u64) number + 1) - 1 : 0;
+		const u64 segment = a.o.rows != NULL ? numbers_below(l.bases, l.nsegments, (u64) number + 1) - 1 : 0;
 		const u64 from = number - l.bases[segment];
 		const u64 packed = there ? number_at(a.o.high, a.o.high_bytes, row) : 0;
 
@@ -567,14 +547,14 @@ function_bytes(const gs_window_function *f, u64 n)
 gs_status
 gs_windows_measure(cuda_windows *w)
 {
-	const u64 n = w->g.head.rows;
-	u64 bytes = 2 * (3 * gs_bit_bytes(n) + 4 * n + 1024) + (needs_peers(w) ? w->nlower * (8 * n + 256) : 0);
+	const u64 n = w->g.device.rows;
+	u64 bytes = 2 * (3 * gs_bit_bytes(n) + 4 * n + 1024) + (gs_windows_peers(w) ? w->nlower * (8 * n + 256) : 0);
 	u8 *memory;
 
 	for (u32 i = 0; i < w->step->nfunctions; i++)
 		if (w->taken >> (w->steps->ncolumns + i) & 1)
 			bytes += function_bytes(&w->step->functions[i], n);
-	w->g.device.rows = w->rows.n = n; /* or less */
+	w->rows.n = n; /* or less */
 	w->g.memory.measuring = true;
 	GS_TRY(take(&w->g, bytes, &memory));
 	GS_TRY(take_arrays(w, widest_bytes(w)));
