@@ -321,7 +321,10 @@ identity_bytes(const gs_steps *steps)
 	return gs_steps_group(steps)->nkeys * sizeof(gs_reduced);
 }
 
-/* Makes room for fingerprints of all groups' keys, or of rows, if it is within the limit of hash tables. */
+/*
+ * Makes room for fingerprints of all groups' keys, or of rows, if it is within the limit of hash tables.  Groups that are
+ * only counted need none.
+ */
 static void
 make_fingerprints(StoreGroups *groups)
 {
@@ -414,7 +417,6 @@ store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 add
 		*why = ENGINE_WRONG_ORDER;
 		return false;
 	}
-	make_fingerprints(groups);
 	groups->last = palloc(groups->bytes);
 	if (!link->asking)
 	{
@@ -484,6 +486,8 @@ store_groups(StoreGroups *groups, void *out, uint64 room, EngineFailure *why)
 	*why = ENGINE_OK;
 	if (groups->left == 0 || (groups->nhere == 0 && !await_part(groups, why)))
 		return 0;
+	if (groups->left == groups->count)
+		make_fingerprints(groups);
 	n = Min(room, groups->nhere);
 	memcpy(out, groups->here, n * groups->bytes);
 	*why = all_new(groups, out, n) ? check_groups(groups, out, n) : ENGINE_PROTOCOL;
