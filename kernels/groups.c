@@ -45,6 +45,18 @@ gs_groups_begin(gs_engine *engine, gs_groups *head, gs_groups **groups)
 }
 
 gs_status
+gs_groups_end_after(gs_groups *groups, gs_engine *engine, uint64_t *count)
+{
+	return groups->after->ops->end(groups->after, engine, count);
+}
+
+gs_status
+gs_groups_read_after(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out)
+{
+	return groups->after->ops->read(groups->after, engine, first, n, out);
+}
+
+gs_status
 gs_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
 {
 	if (groups == NULL || worker >= groups->workers || engine == NULL ||

@@ -193,10 +193,14 @@ struct gs_groups
 	bool passing;	/* rows are there only while they are added: they cannot be read again */
 	bool followed;	/* the rows of a group follow each other */
 	gs_packed_keys keys;
+	struct gs_groups *after; /* the question of the steps behind, whose answer this one's is; or NULL */
 };
 
 /* Opens what a head says, without its operations and keys. */
 gs_status gs_groups_begin(gs_engine *engine, gs_groups *head, gs_groups **groups);
+/* Implement end and read by those of the question behind. */
+gs_status gs_groups_end_after(gs_groups *groups, gs_engine *engine, uint64_t *count);
+gs_status gs_groups_read_after(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out);
 
 struct gs_group_ops
 {

@@ -23,7 +23,6 @@ typedef struct gs_cpu_computed
 	size_t bytes;
 	const gs_compute_step *step;
 	gs_steps *after_steps;
-	gs_groups *after;
 	uint64_t needed; /* columns that are computed, a bit for each */
 	gs_range ranges[GS_STEPS_MAX_COLUMNS]; /* of its columns */
 	gs_type types[GS_STEPS_MAX_COLUMNS];
@@ -216,7 +215,7 @@ pass_rows(gs_cpu_computed *c, uint32_t worker, gs_engine *engine, const gs_held 
 		GS_TRY(compute_values(&r, code, ncode, values + span.first));
 		all[nsource + i] = (gs_held){values, join_nulls(code, ncode, all, words, nulls) ? nulls : NULL};
 	}
-	return c->after->ops->rows(c->after, worker, engine, &rows);
+	return c->head.after->ops->rows(c->head.after, worker, engine, &rows);
 }
 
 /* Implements gs_groups_rows. */
@@ -257,7 +256,7 @@ computed_close(gs_groups *groups, gs_engine *engine)
 	for (uint32_t i = 0; i < c->head.workers; i++)
 		if (c->workers[i].begun)
 			gs_block_release(&c->workers[i].work, &c->workers[i].memory);
-	gs_groups_close(c->after, engine);
+	gs_groups_close(c->head.after, engine);
 	if (c->after_steps != NULL)
 		work.host.release(work.host.arg, c->after_steps, c->head.steps->bytes);
 	work.host.release(work.host.arg, c, c->bytes);
@@ -275,7 +274,7 @@ prepare(gs_cpu_computed *c, gs_engine *engine)
 	after = (gs_groups){.steps = c->after_steps, .ranges = c->ranges, .rows = c->head.rows, .workers = c->head.workers};
 	/* the rows given lie in memory that the next ones take */
 	after.passing = true;
-	return gs_groups_begin(engine, &after, &c->after);
+	return gs_groups_begin(engine, &after, &c->head.after);
 }
 
 /* Implements gs_groups_open. */
@@ -305,36 +304,14 @@ computed_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 static uint32_t
 computed_parts(gs_groups *groups, uint32_t round)
 {
-	gs_groups *after = ((gs_cpu_computed *) groups)->after;
-
-	return after->ops->parts(after, round);
+	return groups->after->ops->parts(groups->after, round);
 }
 
 /* Implements gs_groups_part. */
 static gs_status
 computed_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t part)
 {
-	gs_groups *after = ((gs_cpu_computed *) groups)->after;
-
-	return after->ops->part(after, worker, engine, part);
-}
-
-/* Implements gs_groups_end. */
-static gs_status
-computed_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
-{
-	gs_groups *after = ((gs_cpu_computed *) groups)->after;
-
-	return after->ops->end(after, engine, count);
-}
-
-/* Implements gs_groups_read. */
-static gs_status
-computed_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out)
-{
-	gs_groups *after = ((gs_cpu_computed *) groups)->after;
-
-	return after->ops->read(after, engine, first, n, out);
+	return groups->after->ops->part(groups->after, worker, engine, part);
 }
 
 const struct gs_group_ops gs_cpu_computed_ops = {
@@ -342,7 +319,7 @@ const struct gs_group_ops gs_cpu_computed_ops = {
 	.rows = computed_rows,
 	.parts = computed_parts,
 	.part = computed_part,
-	.end = computed_end,
-	.read = computed_read,
+	.end = gs_groups_end_after,
+	.read = gs_groups_read_after,
 	.close = computed_close,
 };

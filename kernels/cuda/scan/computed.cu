@@ -18,7 +18,6 @@ struct cuda_computed
 	gs_groups head;
 	gs_cuda_engine *e;
 	gs_steps *after_steps;
-	gs_groups *after;
 	u64 needed; /* columns that are computed, a bit for each */
 	gs_range ranges[GS_STEPS_MAX_COLUMNS];
 	gs_type types[GS_STEPS_MAX_COLUMNS];
@@ -157,7 +156,7 @@ computed_rows_of(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs
 	if (failure != 0)
 		return GS_OVERFLOW;
 	all.columns = c->columns;
-	return c->after->ops->rows(c->after, worker, engine, &all);
+	return c->head.after->ops->rows(c->head.after, worker, engine, &all);
 }
 
 /* Implements gs_groups_close. */
@@ -166,7 +165,7 @@ computed_close(gs_groups *groups, gs_engine *engine)
 {
 	cuda_computed *c = (cuda_computed *) groups;
 
-	gs_groups_close(c->after, engine);
+	gs_groups_close(c->head.after, engine);
 	cudaSetDevice(c->e->device);
 	gs_cuda_free_clean(c->e, c->block, c->block_bytes);
 	if (c->memory != NULL)
@@ -197,7 +196,7 @@ computed_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	for (u32 i = 0; status == GS_OK && i < c->after_steps->ncolumns; i++)
 		c->types[i] = (gs_type) c->after_steps->types[i];
 	if (status == GS_OK)
-		status = gs_groups_begin(engine, &after, &c->after);
+		status = gs_groups_begin(engine, &after, &c->head.after);
 	if (status != GS_OK)
 		computed_close(&c->head, engine);
 	else
@@ -205,23 +204,5 @@ computed_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	return status;
 }
 
-/* Implements gs_groups_end. */
-static gs_status
-computed_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
-{
-	gs_groups *after = ((cuda_computed *) groups)->after;
-
-	return after->ops->end(after, engine, count);
-}
-
-/* Implements gs_groups_read. */
-static gs_status
-computed_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out)
-{
-	gs_groups *after = ((cuda_computed *) groups)->after;
-
-	return after->ops->read(after, engine, first, n, out);
-}
-
-const gs_group_ops gs_cuda_computed_ops = {computed_open, computed_rows_of, gs_groups_no_parts, gs_groups_no_part,
-										   computed_end,  computed_read,	computed_close};
+const gs_group_ops gs_cuda_computed_ops = {computed_open,		computed_rows_of,	  gs_groups_no_parts, gs_groups_no_part,
+										   gs_groups_end_after, gs_groups_read_after, computed_close};

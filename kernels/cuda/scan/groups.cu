@@ -101,18 +101,28 @@ plan_carrier(cuda_groups *g)
 	return GS_OK;
 }
 
+cuda_groups *
+gs_cuda_groups_new(gs_engine *engine, const gs_groups *head, size_t bytes)
+{
+	cuda_groups *g = (cuda_groups *) engine->host.alloc(engine->host.arg, bytes);
+
+	if (g == NULL)
+		return NULL;
+	memset((void *) g, 0, bytes);
+	g->head = *head;
+	g->e = (gs_cuda_engine *) engine;
+	return g;
+}
+
 /* Implements gs_groups_open. */
 static gs_status
 groups_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 {
-	cuda_groups *g = (cuda_groups *) engine->host.alloc(engine->host.arg, sizeof(cuda_groups));
+	cuda_groups *g = gs_cuda_groups_new(engine, head, sizeof(*g));
 	gs_status status;
 
 	if (g == NULL)
 		return GS_NOMEM;
-	memset((void *) g, 0, sizeof(*g));
-	g->head = *head;
-	g->e = (gs_cuda_engine *) engine;
 	g->lists.keys = head->keys;
 	gs_group_list_init(&g->list, head->steps, &engine->host);
 	status = gs_lists_plan(&g->lists, head->steps, head->ranges, head->rows);

@@ -94,7 +94,9 @@ member_of(const results_args &a, const gs_lists &l, u64 key, u64 slot, u32 m, bo
 	return r;
 }
 
-/* groups.cu: uploads the list and the rows, which come once.  Without rows there is nothing more to do. */
+/* groups.cu: makes a question with this head, in some bytes of zeros; NULL: there is no memory. */
+cuda_groups *gs_cuda_groups_new(gs_engine *engine, const gs_groups *head, size_t bytes);
+/* Uploads the list and the rows, which come once.  Without rows there is nothing more to do. */
 gs_status gs_groups_upload(cuda_groups *g, const gs_steps *steps, const gs_held_rows *rows);
 /* There are no parts, as rows do all: gs_groups_parts, and gs_groups_part, which is never called. */
 uint32_t gs_groups_no_parts(gs_groups *groups, uint32_t round);

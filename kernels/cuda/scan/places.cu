@@ -10,13 +10,10 @@
 static gs_status
 places_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 {
-	cuda_groups *g = (cuda_groups *) engine->host.alloc(engine->host.arg, sizeof(cuda_groups));
+	cuda_groups *g = gs_cuda_groups_new(engine, head, sizeof(*g));
 
 	if (g == NULL)
 		return GS_NOMEM;
-	memset((void *) g, 0, sizeof(*g));
-	g->head = *head;
-	g->e = (gs_cuda_engine *) engine;
 	g->lists.keys = head->keys;
 	*groups = &g->head;
 	return gs_lists_plan(&g->lists, head->steps, head->ranges, head->rows);

@@ -140,6 +140,22 @@ sums_fit(const cuda_windows *w)
 	return true;
 }
 
+/* Has sums be of 64 bits that all fit these, where the rows go to no other window, which copies them as they were. */
+static void
+narrow_sums(cuda_windows *w)
+{
+	for (u32 i = 0; gs_steps_window(w->after_steps) == NULL && i < w->step->nfunctions; i++)
+	{
+		const u32 c = w->steps->ncolumns + i;
+		const gs_wide low = gs_constant_scalar(&w->ranges[c].low, false).integer;
+		const gs_wide high = gs_constant_scalar(&w->ranges[c].high, false).integer;
+
+		if (w->after_steps->types[c] == GS_U128 && w->step->functions[i].function == GS_WINDOW_SUM &&
+			low >= gs_number_least(GS_NUMBER_I64) && high <= gs_number_greatest(GS_NUMBER_I64))
+			w->after_steps->types[c] = GS_I64;
+	}
+}
+
 /* Makes the list of the steps before the window: as it is, with all rows in the window's place. */
 static gs_status
 make_before(cuda_windows *w, const gs_host *host)
@@ -180,9 +196,10 @@ prepare(cuda_windows *w, gs_engine *engine)
 	GS_TRY(gs_window_after(&engine->host, &w->g.head, w->ranges, &w->after_steps, &w->taken));
 	if (!sums_fit(w))
 		return GS_TOO_BIG;
+	narrow_sums(w);
 	for (u32 c = 0; c < w->after_steps->ncolumns; c++)
 	{
-		w->types[c] = (gs_type) w->steps->types[c];
+		w->types[c] = (gs_type) w->after_steps->types[c];
 		w->apart[c] = 1;
 	}
 	w->columns = (w->taken & gs_mask(w->steps->ncolumns)) | arguments(w);
@@ -193,7 +210,7 @@ prepare(cuda_windows *w, gs_engine *engine)
 	after.workers = w->g.head.workers;
 	after.followed = gs_window_runs(w->steps, w->after_steps) != GS_NO_COLUMN ||
 		gs_window_partitions(w->steps, w->after_steps);
-	return gs_groups_begin(engine, &after, &w->after);
+	return gs_groups_begin(engine, &after, &w->g.head.after);
 }
 
 /* Implements gs_groups_close. */
@@ -203,7 +220,7 @@ windows_close(gs_groups *groups, gs_engine *engine)
 	cuda_windows *w = (cuda_windows *) groups;
 	const gs_host *host = &engine->host;
 
-	gs_groups_close(w->after, engine);
+	gs_groups_close(w->g.head.after, engine);
 	gs_groups_release(&w->g);
 	if (w->before_steps != NULL)
 		host->release(host->arg, w->before_steps, w->steps->bytes);
@@ -216,14 +233,11 @@ windows_close(gs_groups *groups, gs_engine *engine)
 static gs_status
 windows_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 {
-	cuda_windows *w = (cuda_windows *) engine->host.alloc(engine->host.arg, sizeof(cuda_windows));
+	cuda_windows *w = (cuda_windows *) gs_cuda_groups_new(engine, head, sizeof(cuda_windows));
 	gs_status status;
 
 	if (w == NULL)
 		return GS_NOMEM;
-	memset((void *) w, 0, sizeof(*w));
-	w->g.head = *head;
-	w->g.e = (gs_cuda_engine *) engine;
 	w->steps = head->steps;
 	w->step = gs_steps_window(head->steps);
 	status = prepare(w, engine);
@@ -244,7 +258,7 @@ give(cuda_windows *w, u32 worker, gs_engine *engine)
 
 	for (u32 c = 0; c < w->after_steps->ncolumns; c++)
 		columns[c] = {w->ordered[c].values, (const u64 *) w->ordered[c].nulls};
-	return w->after->ops->rows(w->after, worker, engine, &rows);
+	return w->g.head.after->ops->rows(w->g.head.after, worker, engine, &rows);
 }
 
 /* Implements gs_groups_rows, which comes once. */
@@ -278,23 +292,5 @@ windows_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_hel
 	return w->rows.n > 0 ? give(w, worker, engine) : GS_OK;
 }
 
-/* Implements gs_groups_end. */
-static gs_status
-windows_end(gs_groups *groups, gs_engine *engine, uint64_t *count)
-{
-	gs_groups *after = ((cuda_windows *) groups)->after;
-
-	return after->ops->end(after, engine, count);
-}
-
-/* Implements gs_groups_read. */
-static gs_status
-windows_read(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out)
-{
-	gs_groups *after = ((cuda_windows *) groups)->after;
-
-	return after->ops->read(after, engine, first, n, out);
-}
-
-const gs_group_ops gs_cuda_window_ops = {windows_open, windows_rows, gs_groups_no_parts, gs_groups_no_part,
-										 windows_end,  windows_read, windows_close};
+const gs_group_ops gs_cuda_window_ops = {windows_open,		  windows_rows,			gs_groups_no_parts, gs_groups_no_part,
+										 gs_groups_end_after, gs_groups_read_after, windows_close};

@@ -63,7 +63,6 @@ struct cuda_windows
 	const gs_steps *steps;
 	const gs_window_step *step;
 	gs_steps *before_steps, *after_steps;
-	gs_groups *after;
 	gs_range ranges[GS_STEPS_MAX_COLUMNS];
 	gs_type types[GS_STEPS_MAX_COLUMNS];
 	u64 columns; /* of the source, that are put in order, */

@@ -268,7 +268,10 @@ static __global__ void __launch_bounds__(GS_GROUP_THREADS) integers_kernel(const
 				sum.lo = ((const u64 *) a.sums)[f.end] - ((const u64 *) a.sums)[f.begin];
 				sum.hi = (u64) ((i64) sum.lo >> 63);
 			}
-			((u128 *) a.to.values)[row] = sum;
+			if (a.to.type == GS_I64)
+				((u64 *) a.to.values)[row] = sum.lo;
+			else
+				((u128 *) a.to.values)[row] = sum;
 			null = no_values(a, f);
 		}
 		put_row_bits(a.to.nulls, row, null);
