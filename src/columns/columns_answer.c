@@ -265,7 +265,8 @@ make_question(Asking *asking)
 			.table = leaf->held->table, .version = leaf->proof.version, .mask = leaf->proof.proved,
 			.nblocks = leaf->proof.nblocks, .columns = leaf->indexes,
 			.ncolumns = (uint32) query->ncolumns + query->positions, .steps = asking->question->steps.steps,
-			.further = further
+			.further = further, .counted = query->nkeys > 0 && asking->question->take == NULL &&
+			asking->question->places == NULL
 		};
 		put_ranks(query, &leaf->about);
 		further = &leaf->about;

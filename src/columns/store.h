@@ -125,6 +125,7 @@ typedef struct StoreQuestion
 	uint32		nranks[GS_STEPS_MAX_COLUMNS];
 	/* About another table as well, by its members above; for lists with keys, or aggregates of all values. */
 	const struct StoreQuestion *further;
+	bool		counted;		/* groups are only counted, and none is sent */
 } StoreQuestion;
 
 /* Returns true if store_answer has the answer to a question, false if store_answer_groups has it. */

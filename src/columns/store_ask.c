@@ -162,6 +162,7 @@ store_ask(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 	message.ask.table = question->table;
 	message.ask.version = question->version;
 	message.ask.blocks = question->nblocks;
+	message.ask.counted = question->counted;
 	message.ask.ncolumns = question->ncolumns;
 	memcpy(message.ask.columns, question->columns, question->ncolumns * sizeof(uint32));
 	link->asking = true;
@@ -322,8 +323,8 @@ identity_bytes(const gs_steps *steps)
 }
 
 /*
- * Makes room for fingerprints of all groups' keys, or of rows, if it is within the limit of hash tables.  Groups that are
- * only counted need none.
+ * Makes room for fingerprints of all groups' keys, or of rows, if it is within the limit of hash tables.  Groups that
+ * are only counted need none.
  */
 static void
 make_fingerprints(StoreGroups *groups)
@@ -406,7 +407,7 @@ store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 add
 		.steps = question->steps, .bytes = gs_steps_result_bytes(question->steps), .rows = answer->rows + added};
 	*why = ENGINE_PROTOCOL;
 	/* until the last part, whatever is wrong */
-	link->asking = groups->count * groups->bytes > link->layout.area_bytes;
+	link->asking = !question->counted && groups->count * groups->bytes > link->layout.area_bytes;
 	if (!count_possible(groups->steps, groups->count, groups->rows) ||
 		message.answered.bytes != groups->count * groups->bytes)
 		return false;

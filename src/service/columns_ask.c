@@ -19,6 +19,7 @@ typedef struct question
 	uint64_t bytes; /* of this, the list included */
 	uint64_t added; /* rows of chunks */
 	uint64_t result_bytes, temp_bytes;
+	bool counted; /* groups are, and none is sent */
 	bool reduces; /* otherwise: */
 	grouping groups;
 	_Alignas(8) gs_steps steps; /* a private copy, checked; the last member */
@@ -175,6 +176,7 @@ begin(question *q, connection *c, const gsd_ask *m)
 	if (!gsd_pages_have_columns(&q->pages))
 		return GS_INVALID;
 	q->reduces = gs_steps_reduces(&q->steps) && m->ranked == 0;
+	q->counted = m->counted != 0;
 	if (q->reduces + (m->further > 0) + q->pages.positions > 1)
 		return GS_PROTOCOL;
 	q->result_bytes = gs_steps_result_bytes(&q->steps);
@@ -330,7 +332,7 @@ reduce(question *q, char *area, gsd_answered *answer)
 }
 
 /*
- * Makes the groups of a list, and writes them to area 0 if all fit there.
+ * Makes the groups of a list, and writes them to area 0 if all fit there and are not only counted.
  */
 static gs_status
 group(question *q, char *area, uint64_t area_bytes, gsd_answered *answer)
@@ -339,7 +341,9 @@ group(question *q, char *area, uint64_t area_bytes, gsd_answered *answer)
 
 	GS_TRY(gsd_grouping_do(&q->groups));
 	answer->groups = q->groups.count;
-	if (answer->groups > area_bytes / q->result_bytes)
+	if (q->counted)
+		q->groups.given = q->groups.count;
+	if (q->counted || answer->groups > area_bytes / q->result_bytes)
 		return GS_OK;
 	return gsd_grouping_read(&q->groups, area, area_bytes, &given);
 }

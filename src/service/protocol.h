@@ -18,7 +18,7 @@
 #endif
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 10
+#define GSD_VERSION 11
 
 /* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
@@ -454,6 +454,7 @@ typedef struct gsd_ask
 	uint32_t blocks;
 	uint32_t further; /* gsd_asked; 0 unless ranked is */
 	uint32_t ranked;  /* gsd_ranks */
+	uint32_t counted; /* 1: groups are only counted, none is sent; else 0 */
 	uint32_t ncolumns;
 	uint32_t columns[];
 } gsd_ask;
@@ -469,7 +470,7 @@ typedef struct gsd_asked
 } gsd_asked;
 
 /*
- * The results lie in area 0, if they fit there, and the question is over.  Otherwise GSD_PARTs bring all groups,
+ * The results lie in area 0, if they fit there, or are only counted, and the question is over.  Otherwise GSD_PARTs bring all groups,
  * GSD_TAKEN gives an area back, and the question is over with the last group.  GSD_FAILED may come instead of a part.
  * status GS_INVALID: no such version any more, one that lacks a page of the mask, or other
  * columns; GS_PROTOCOL: the list or a chunk breaks its rules, or other rows came than GSD_FINISH counts; GS_OVERFLOW: a

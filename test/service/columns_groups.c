@@ -141,6 +141,13 @@ test_pages(peer *p, uint64_t version)
 	tap_ok(groups_well(p, version, 5), "groups of some pages come with the answer");
 	tap_ok(groups_well(p, version, SEGMENT_PAGES), "groups of all come in parts");
 	tap_ok(groups_well(p, version, 5), "and then some again");
+	p->counted = true;
+	say_pages(p, version, FIRST_BLOCK, FIRST_BLOCK + SEGMENT_PAGES);
+	say_count(p, GSD_FINISH, 0);
+	tap_ok(answered(p) == GS_OK && p->in.answered.groups == SEGMENT_PAGES * PAGE_ROWS * 4 / 5 + 1,
+		   "groups of all are only counted");
+	p->counted = false;
+	tap_ok(groups_well(p, version, 5), "and none of them comes before other groups");
 	say_pages(p, version, 0, 0);
 	say_count(p, GSD_FINISH, 0);
 	tap_ok(hear_groups(p, &h) == GS_OK && h.groups == 0, "no rows have no groups");
