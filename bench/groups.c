@@ -381,70 +381,7 @@ compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void
-sums(void)
-{
-	const wanted one[] = {{GS_SUM, QUANTITY, 0}}, real[] = {{GS_SUM, AMOUNT, 0}};
-	int64_t sum = 0;
-	double reals = 0;
-
-	for (uint64_t i = 0; i < rows; i++)
-	{
-		sum += ((int32_t *) columns[QUANTITY])[i];
-		if (((int32_t *) columns[QUANTITY])[i] < 60 && ((int64_t *) columns[PRICE])[i] >= 0 &&
-			((int32_t *) columns[SHOP])[i] < 40)
-			reals += ((double *) columns[AMOUNT])[i];
-	}
-	list_begin(&list, types, COLUMNS);
-	group(COLUMNS, 1, one);
-	run("sum int4");
-	verdict((int64_t) result[0].value[0] == sum && result[0].count == rows);
-	list_begin(&list, types, COLUMNS);
-	filter();
-	group(COLUMNS, 1, real);
-	run("filter of three, sum float8");
-	verdict(near(real_of(&result[0]), reals));
-}
-
-static void
-distinct(void)
-{
-	const wanted one[] = {{GS_DISTINCT, CUSTOMER, 0}};
-	uint8_t *seen = calloc(customers, 1);
-	uint64_t n = 0;
-
-	for (uint64_t i = 0; i < rows; i++)
-	{
-		n += !seen[((int32_t *) columns[CUSTOMER])[i]];
-		seen[((int32_t *) columns[CUSTOMER])[i]] = 1;
-	}
-	free(seen);
-	list_begin(&list, types, COLUMNS);
-	group(COLUMNS, 1, one);
-	run("count(DISTINCT int4)");
-	verdict(result[0].count == n);
-}
-
-static void
-distinct_of_50(void)
-{
-	const wanted one[] = {{GS_DISTINCT, CUSTOMER, 0}};
-	uint8_t(*seen)[SHOPS] = calloc(customers, SHOPS);
-	uint64_t n[SHOPS] = {0};
-	bool good = true;
-
-	for (uint64_t i = 0; i < rows; i++)
-		seen[((int32_t *) columns[CUSTOMER])[i]][((int32_t *) columns[SHOP])[i]] = 1;
-	for (uint64_t i = 0; i < customers * SHOPS; i++)
-		n[i % SHOPS] += seen[i / SHOPS][i % SHOPS];
-	free(seen);
-	list_begin(&list, types, COLUMNS);
-	group(SHOP, 1, one);
-	run("count(DISTINCT int4) of 50 groups");
-	for (uint64_t r = 0; r < nresult; r++)
-		good = good && result[2 * r + 1].count == n[result[2 * r].value[0]];
-	verdict(good && nresult == (rows < SHOPS ? nresult : SHOPS));
-}
+#include "groups_sums.h"
 
 static void
 medians(void)
@@ -542,6 +479,24 @@ groups_of_many(const char *name)
 #include "groups_keys.h"
 #include "groups_windows.h"
 
+#ifdef WITH_CUDA
+/* Groups by each way of a device. */
+static void
+ways(void)
+{
+	for (gs_cuda_groups_way way = GS_CUDA_GROUPS_SHARED; way <= GS_CUDA_GROUPS_SORTED; way++)
+	{
+		char name[80];
+
+		gs_cuda_groups_force(engine, way);
+		snprintf(name, sizeof(name), "groups of 50, way %u", way);
+		groups_of_50(name);
+		snprintf(name, sizeof(name), "a group for 4 rows, top 10, way %u", way);
+		groups_of_many(name);
+	}
+}
+#endif
+
 /* Questions without windows. */
 static void
 groups_and_rows(void)
@@ -590,16 +545,8 @@ main(int argc, char **argv)
 		groups_and_rows();
 	windows();
 #ifdef WITH_CUDA
-	for (gs_cuda_groups_way way = GS_CUDA_GROUPS_SHARED; device && getenv("ONLY") == NULL && way <= GS_CUDA_GROUPS_SORTED; way++)
-	{
-		char name[80];
-
-		gs_cuda_groups_force(engine, way);
-		snprintf(name, sizeof(name), "groups of 50, way %u", way);
-		groups_of_50(name);
-		snprintf(name, sizeof(name), "a group for 4 rows, top 10, way %u", way);
-		groups_of_many(name);
-	}
+	if (device && getenv("ONLY") == NULL)
+		ways();
 #endif
 	if (argc > 4)
 		groups_of_keys(strtoull(argv[4], NULL, 10));
