@@ -57,9 +57,9 @@ client_bench() {
 
 kernel_tests() {
 	local name tool
-	for name in check steps groups places; do step 60 "$kernels" gpu "$name"; done
+	for name in check steps groups places windows; do step 60 "$kernels" gpu "$name"; done
 	for tool in memcheck initcheck synccheck; do
-		for name in check steps groups places; do
+		for name in check steps groups places windows; do
 			step 40 "${sanitizer[@]}" --tool "$tool" "$kernels" gpu small "$name"
 		done
 	done

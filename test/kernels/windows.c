@@ -411,6 +411,40 @@ random_list(const table *t, const char *what)
 	one_list(t, &l, what);
 }
 
+/* Differences of a column, if it is of integers of 8 bytes, or of numbers, to the row before: sums, extremes. */
+static void
+differences(const table *t, const char *what)
+{
+	static steps_list l;
+	const uint32_t column = t->types[1] == GS_I64 ? 1 : NUMBER;
+	const gs_number number = number_of(t->types[column]);
+	const gs_row_order orders[2] = {{0, 0, 0, 0}, {NUMBER, rnd() % 2, 0, 0}};
+	const gs_window_function f = {.function = GS_WINDOW_LAG, .column = column, .number = 1};
+	const gs_instruction code[3] = {
+		{GS_CODE_COLUMN, number, 0, column}, {GS_CODE_COLUMN, number, 0, SOURCE}, {GS_CODE_SUBTRACT, number, 0, 0}};
+	gs_type types[SOURCE + 1];
+
+	memcpy(types, t->types, SOURCE * sizeof(*types));
+	types[SOURCE] = types[column];
+	list_begin(&l, types, SOURCE + 1);
+	l.head.ncolumns = SOURCE;
+	l.head.ngiven = 1;
+	(void) list_window(&l, &f, 1, orders, 1, 1);
+	if (rnd() % 2)
+	{
+		list_filter(&l, 1);
+		list_term(&l, column, (gs_test) (GS_TEST_EQ_COLUMN + rnd() % 8), SOURCE, 0);
+	}
+	list_group(&l, 4);
+	list_aggregate(&l, GS_SUM, code, 3);
+	list_aggregate(&l, GS_MIN, code, 3);
+	list_aggregate(&l, GS_COUNT, code, 3);
+	list_aggregate(&l, GS_DISTINCT, code, 3);
+	if (rnd() % 2)
+		list_keys(&l, (uint32_t[]){rnd() % 3}, 1);
+	one_list(t, &l, what);
+}
+
 /* Random lists over a table. */
 static void
 random_lists(uint64_t most, uint64_t partitions)
@@ -426,6 +460,7 @@ random_lists(uint64_t most, uint64_t partitions)
 	make_rows(&t, most, partitions, types[0], types[1], types[2], types[3]);
 	for (int turn = 0; turn < 6; turn++)
 		random_list(&t, what);
+	differences(&t, what);
 	drop_table(&t);
 }
 

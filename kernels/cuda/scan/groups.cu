@@ -64,7 +64,7 @@ plan_carrier(cuda_groups *g)
 	const gs_group_step *group = gs_steps_group(steps);
 	const gs_aggregate *value = NULL; /* the one that is added up */
 	gs_packed_key coding = {};
-	bool one = g->lists.nkeys > 0 && !g->as_is && g->lists.nfolds == 1 + g->lists.naggregates;
+	bool one = g->lists.nkeys > 0 && g->lists.nfolds == 1 + g->lists.naggregates;
 
 	g->carrier_set = g->nsets;
 	for (u32 i = 0; i < group->naggregates; i++)
@@ -96,6 +96,7 @@ plan_carrier(cuda_groups *g)
 	else
 		return GS_OK;
 	g->carrier.keys_only = g->nsets == 0;
+	g->carrier.as_is = g->as_is;
 	g->carrier.values = value != NULL || g->nsets > 0;
 	g->carries = true;
 	return GS_OK;
@@ -162,13 +163,16 @@ static void
 add_needs(const gs_engine *engine, const gs_sort_plan &plan, u64 rows, u32 *first, u32 *second, size_t *temp)
 {
 	const gs_type key = plan.first_bytes == 4 ? GS_U32 : GS_U64, other = plan.second_bytes == 4 ? GS_U32 : GS_U64;
-	size_t bytes = gs_sort_temp_bytes(engine, key, plan.second_bytes, rows);
+	size_t bytes;
 
+	*first = plan.first_bytes > *first ? plan.first_bytes : *first;
+	*second = plan.second_bytes > *second ? plan.second_bytes : *second;
+	if (plan.as_is)
+		return;
+	bytes = gs_sort_temp_bytes(engine, key, plan.second_bytes, rows);
 	*temp = bytes > *temp ? bytes : *temp;
 	bytes = plan.split ? gs_sort_temp_bytes(engine, other, plan.first_bytes, rows) : 0;
 	*temp = bytes > *temp ? bytes : *temp;
-	*first = plan.first_bytes > *first ? plan.first_bytes : *first;
-	*second = plan.second_bytes > *second ? plan.second_bytes : *second;
 }
 
 /* Takes the arrays of sorts, for n rows or slots. */
@@ -178,19 +182,21 @@ take_arrays(cuda_groups *g, bool sorted, u64 slots)
 	const u64 rows = g->device.rows, most = sorted || g->nsets > 0 ? (rows > slots ? rows : slots) : slots;
 	gs_sort_arrays *a = &g->arrays;
 	size_t temp = gs_select_temp_bytes(&g->e->head, GS_U32, most);
+	gs_sort_plan plan = g->carries ? g->carrier : gs_sort_rows_plan(g->head.keys.bits);
 	u32 first = 0, second = 0;
 	bool runs = false;
 
+	plan.as_is = g->as_is;
 	if (sorted)
-		add_needs(&g->e->head, g->carries ? g->carrier : gs_sort_rows_plan(g->head.keys.bits), rows, &first, &second,
-				  &temp);
+		add_needs(&g->e->head, plan, rows, &first, &second, &temp);
 	for (u32 s = 0; s < g->nsets; s++)
 	{
 		add_needs(&g->e->head, g->sets[s].plan, rows, &first, &second, &temp);
 		/* of one key, the runs of equal values are only counted, unless the longest is asked for */
 		runs |= g->sets[s].runs && (g->sets[s].modes || g->head.keys.bits > 0);
 	}
-	for (u32 i = 0; i < 2 && first > 0; i++)
+	/* what is not sorted stays in the first ones */
+	for (u32 i = 0; i < (g->as_is ? 1 : 2) && first > 0; i++)
 	{
 		GS_TRY(take(g, rows * first, (u8 **) &a->first[i]));
 		if (second > 0)

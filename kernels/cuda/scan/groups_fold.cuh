@@ -4,7 +4,7 @@
 #ifndef GS_CUDA_SCAN_GROUPS_FOLD_CUH
 #define GS_CUDA_SCAN_GROUPS_FOLD_CUH
 
-#include "groups.cuh"
+#include "groups_rows.cuh"
 
 typedef unsigned long long word;
 

@@ -43,6 +43,53 @@ column_reading(const gs_steps *steps, u32 column)
 	return r;
 }
 
+/* Returns the type of two columns if both are of one that kernels read as a pair, else 0. */
+static u32
+pair_of(const gs_steps *steps, u32 a, u32 b)
+{
+	const u32 type = steps->types[a];
+
+	return type == steps->types[b] && (type == GS_I32 || type == GS_I64) ? type : 0;
+}
+
+/* Notes that an expression is the difference of two columns, if it is, and never leaves its range. */
+static void
+note_difference(const gs_steps *steps, const gs_range *ranges, gs_reading *r)
+{
+	const gs_instruction *in = (const gs_instruction *) gs_steps_at(steps, r->code);
+	const gs_range *a, *b;
+	gs_wide least, most;
+
+	if (ranges == NULL || r->ncode != 3 || in[0].code != GS_CODE_COLUMN || in[1].code != GS_CODE_COLUMN ||
+		in[2].code != GS_CODE_SUBTRACT || pair_of(steps, in[0].operand, in[1].operand) == 0)
+		return;
+	a = &ranges[in[0].operand];
+	b = &ranges[in[1].operand];
+	least = gs_constant_scalar(&a->low, false).integer - gs_constant_scalar(&b->high, false).integer;
+	most = gs_constant_scalar(&a->high, false).integer - gs_constant_scalar(&b->low, false).integer;
+	if ((in[2].result != GS_NUMBER_I32 && in[2].result != GS_NUMBER_I64) ||
+		!gs_number_holds((gs_number) in[2].result, least) || !gs_number_holds((gs_number) in[2].result, most))
+		return;
+	r->pair = pair_of(steps, in[0].operand, in[1].operand);
+	r->column = in[0].operand;
+	r->other = in[1].operand;
+}
+
+/* Plans a term that compares two columns, which kernels may read as a pair. */
+static void
+plan_pair(const gs_steps *steps, const gs_term *term, gs_quick_term *q)
+{
+	static const u32 bits[] = {GS_PAIR_EQUAL, GS_PAIR_LESS | GS_PAIR_GREATER, GS_PAIR_LESS,
+							   GS_PAIR_LESS | GS_PAIR_EQUAL, GS_PAIR_GREATER, GS_PAIR_GREATER | GS_PAIR_EQUAL,
+							   GS_PAIR_LESS | GS_PAIR_GREATER | GS_PAIR_NULL, GS_PAIR_EQUAL | GS_PAIR_NULLS};
+
+	q->value.pair = pair_of(steps, term->column, term->constants);
+	q->value.other = term->constants;
+	q->low = bits[term->test - GS_TEST_EQ_COLUMN];
+	if (q->value.pair != 0)
+		q->way = GS_TERM_COLUMNS;
+}
+
 /* Returns the interval of codes that a term with constants means, clipped to [least, greatest]; empty: low > high. */
 static void
 term_interval(const gs_constant *c, u32 test, bool real, gs_wide least, gs_wide greatest, gs_wide *low, gs_wide *high)
@@ -84,6 +131,8 @@ plan_term(const gs_steps *steps, const gs_term *term)
 	if (term->test >= GS_TEST_IS_NULL && term->test < GS_TEST_EQ_COLUMN)
 		return q;
 	q.way = GS_TERM_OTHER;
+	if (term->test >= GS_TEST_EQ_COLUMN)
+		plan_pair(steps, term, &q);
 	if (term->test == GS_TEST_IN || term->test == GS_TEST_IN_BITS || term->test >= GS_TEST_EQ_COLUMN ||
 		type == GS_U64 || type == GS_U128)
 		return q;
@@ -192,6 +241,7 @@ plan_aggregate(gs_lists *l, gs_fold *f, const gs_steps *steps, const gs_aggregat
 	f->nterms = a->nterms;
 	*terms += a->nterms;
 	f->value = gs_reading_of(steps, a->code, a->ncode);
+	note_difference(steps, ranges, &f->value);
 	/* an expression is computed even if its values are only counted: it may leave its range */
 	f->owns = a->nterms > 0 || a->ncode > 1 || may_be_null(steps, f->value.columns, ranges);
 	if (a->operation > (u32) GS_COUNT)
@@ -384,7 +434,8 @@ plain_folds(const gs_lists *l)
 
 		if (f->kind == GS_FOLD_SUM_MOST || f->kind == GS_FOLD_WIDE)
 			return false;
-		if (f->kind == GS_FOLD_COUNT ? f->value.ncode > 1 : f->kind != GS_FOLD_NONE && !gs_plain_value(f->value))
+		if (f->kind == GS_FOLD_COUNT ? f->value.ncode > 1 && f->value.pair == 0
+									 : f->kind != GS_FOLD_NONE && !gs_plain_value(f->value))
 			return false;
 	}
 	return true;

@@ -3,7 +3,7 @@
  * then radix sorts put them in order, over the bits that packed keys and values have.  A pair that has more than 64
  * bits is sorted by its value first, then, as sorts are stable, by its key.
  */
-#include "groups.cuh"
+#include "groups_rows.cuh"
 
 /* What the kernel that packs pairs reads, and where it writes them. */
 struct pack_args
@@ -182,6 +182,168 @@ pack_kernel(const pack_args a)
 		atomicOr(&a.state->failed, failed);
 }
 
+/* ---------------------------------------------------------------- plain integers of all rows */
+
+#define QUICK_PARTS 6 /* of a pair, at most */
+#define QUICK_ROWS	8 /* of a thread, whose loads are in flight together */
+
+/* A part of a pair: a plain column's integers, as part_of has them. */
+struct quick_part
+{
+	u32 column, type, even, shift;
+	u64 low, inverse, span, bump;
+	bool descending;
+};
+
+/* Pairs of plain integers of all rows, which no segment has NULLs of: what is known of a part is no load. */
+struct quick_args
+{
+	pack_args pack;
+	u32 nparts; /* of the key, then one of the value */
+	quick_part parts[QUICK_PARTS];
+};
+
+/* Loads a thread's integers of a column. */
+template <class T>
+__device__ __forceinline__ void
+load_quick(const void *column, u64 first, u32 rows, i64 (&x)[QUICK_ROWS])
+{
+	const T *values = (const T *) column + first;
+
+#pragma unroll
+	for (u32 j = 0; j < QUICK_ROWS; j++)
+		x[j] = j * GS_GROUP_THREADS < rows ? (i64) values[j * GS_GROUP_THREADS] : 0;
+}
+
+/* Loads them, of any type. */
+__device__ __forceinline__ void
+load_part(u32 type, const void *column, u64 first, u32 rows, i64 (&x)[QUICK_ROWS])
+{
+	switch (type)
+	{
+		case GS_U8:
+			load_quick<u8>(column, first, rows, x);
+			break;
+		case GS_U16:
+			load_quick<u16>(column, first, rows, x);
+			break;
+		case GS_I16:
+			load_quick<int16_t>(column, first, rows, x);
+			break;
+		case GS_U32:
+			load_quick<u32>(column, first, rows, x);
+			break;
+		case GS_I32:
+			load_quick<i32>(column, first, rows, x);
+			break;
+		default:
+			load_quick<i64>(column, first, rows, x);
+	}
+}
+
+/* Packs the pairs of a thread's rows, as many as are left.  Returns true if a value is outside its range. */
+__device__ __forceinline__ bool
+pack_quick(const quick_args &a, const gs_held *columns, u64 first, u32 rows, u64 at, u64 number)
+{
+	const gs_sort_plan &plan = a.pack.plan;
+	const u32 nkeys = a.nparts - plan.values;
+	u64 key[QUICK_ROWS] = {}, code[QUICK_ROWS] = {};
+	bool outside = false;
+
+	for (u32 k = 0; k < a.nparts; k++)
+	{
+		const quick_part &p = a.parts[k];
+		i64 x[QUICK_ROWS];
+
+		load_part(p.type, columns[p.column].values, first, rows, x);
+#pragma unroll
+		for (u32 j = 0; j < QUICK_ROWS; j++)
+		{
+			const u64 part = (((u64) x[j] - p.low) >> p.even) * p.inverse;
+
+			outside |= j * GS_GROUP_THREADS < rows && part > p.span;
+			if (k < nkeys)
+				key[j] |= ((p.descending ? p.span - part : part) + p.bump) << p.shift;
+			else
+				code[j] = part;
+		}
+	}
+#pragma unroll
+	for (u32 j = 0; j < QUICK_ROWS; j++)
+		if (j * GS_GROUP_THREADS < rows)
+			write_pair(a.pack, at + j * GS_GROUP_THREADS, key[j], code[j], number + j * GS_GROUP_THREADS);
+	return outside;
+}
+
+/* Packs pairs, in the places of rows. */
+static __global__ void __launch_bounds__(GS_GROUP_THREADS) quick_kernel(const quick_args a)
+{
+	const gs_lists &l = *a.pack.lists;
+	bool outside = false;
+
+	for (u64 i = blockIdx.x; i < a.pack.ntiles; i += gridDim.x)
+	{
+		const gs_span tile = l.tiles[i];
+		const gs_held *columns = l.columns + (u64) tile.segment * l.ncolumns;
+		const u64 at = l.places[i], base = l.bases[tile.segment];
+
+		for (u32 from = threadIdx.x; from < tile.rows; from += QUICK_ROWS * GS_GROUP_THREADS)
+			outside |= pack_quick(a, columns, (u64) tile.first + from, tile.rows - from, at + from,
+								  base + tile.first + from);
+	}
+	if (outside)
+		atomicOr(&a.pack.state->failed, GS_FAILED_RANGE);
+}
+
+/* Notes a part of pairs.  Returns false if it is no plain integer. */
+static bool
+add_part(quick_args *a, const gs_reading &r, const gs_packed_key &key)
+{
+	if (a->nparts == QUICK_PARTS || gs_type_is_float((gs_type) r.type) || r.type == GS_U64 || r.type == GS_U128 ||
+		r.type == GS_BYTES)
+		return false;
+	/* one without bits may have no place */
+	a->parts[a->nparts++] = {r.column, r.type, key.even, key.shift % 64, (u64) (gs_unsigned_wide) key.low, key.inverse,
+							 key.span, key.bump, key.descending};
+	return true;
+}
+
+/* Returns true if pairs are plain integers of all rows, without NULLs. */
+static bool
+plan_quick(quick_args *a, const gs_device_lists *d)
+{
+	const gs_lists *l = d->host;
+	const gs_sort_plan &p = a->pack.plan;
+	u64 columns = p.values ? p.value.columns : 0;
+
+	for (u32 k = 0; k < l->nkeys; k++)
+	{
+		columns |= l->key_values[k].columns;
+		if (!add_part(a, l->key_values[k], l->keys.keys[k]))
+			return false;
+	}
+	return p.whole && l->nterms == 0 && p.nterms == 0 && (columns & d->with_nulls) == 0 &&
+		(!p.values || add_part(a, p.value, p.coding));
+}
+
+/* Packs pairs. */
+static gs_status
+pack_pairs(gs_cuda_engine *e, const gs_device_lists *d, const pack_args &a)
+{
+	const u32 grid = gs_cuda_grid(e, d->ntiles, 1, GS_GROUP_PER_SM);
+	quick_args quick = {a};
+
+	if (plan_quick(&quick, d))
+		quick_kernel<<<grid, GS_GROUP_THREADS, 0, e->stream>>>(quick);
+	else if (a.plan.plain)
+		pack_kernel<false><<<grid, GS_GROUP_THREADS, 0, e->stream>>>(a);
+	else
+		pack_kernel<true><<<grid, GS_GROUP_THREADS, 0, e->stream>>>(a);
+	return gs_cuda_status(cudaGetLastError());
+}
+
+/* ---------------------------------------------------------------- sorts */
+
 /* The arrays between two sorts: which of each pair of arrays has the numbers now. */
 struct turns
 {
@@ -222,17 +384,13 @@ gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, co
 	choose_kernel(&plan, d);
 
 	const pack_args a = {d->lists, state, plan, arrays.first[0], arrays.second[0], d->ntiles};
-	const u32 grid = gs_cuda_grid(e, d->ntiles, 1, GS_GROUP_PER_SM), low = plan.split ? 0 : plan.coding.bits;
+	const u32 low = plan.split ? 0 : plan.coding.bits;
 	turns at = {0, 0};
 	gs_group_state found = {0, 0, d->rows};
 
 	if (!plan.whole)
 		GS_TRY(gs_fill(&e->head, &state->count, 0, sizeof(state->count)));
-	if (plan.plain)
-		pack_kernel<false><<<grid, GS_GROUP_THREADS, 0, e->stream>>>(a);
-	else
-		pack_kernel<true><<<grid, GS_GROUP_THREADS, 0, e->stream>>>(a);
-	GS_TRY(gs_cuda_status(cudaGetLastError()));
+	GS_TRY(pack_pairs(e, d, a));
 	if (!plan.whole)
 		GS_TRY(gs_group_found(e, state, &found));
 	if (!plan.split && !plan.as_is)
@@ -240,7 +398,7 @@ gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, co
 					   found.count, &at));
 	else if (!plan.keys_only)
 		GS_TRY(sort_by(e, plan, arrays, false, 0, plan.coding.bits, found.count, &at));
-	if (plan.split)
+	if (plan.split && !plan.as_is)
 		GS_TRY(sort_by(e, plan, arrays, true, 0, plan.key_bits, found.count, &at));
 	*sorted = {};
 	sorted->first = arrays.first[at.first];

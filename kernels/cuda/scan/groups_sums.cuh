@@ -45,13 +45,58 @@ each_row(const void *column, const R &r, u32 mask, TAKE take)
 	}
 }
 
-/* Likewise with the values of a plain column of at most 8 bytes: integers with their sign, or bits of doubles. */
+/* Likewise with the values of two columns. */
+template <class T, class R, class TAKE>
+__device__ __forceinline__ void
+each_pair_row(const gs_reading &reading, const R &r, u32 mask, TAKE take)
+{
+	const T *a = (const T *) r.columns[reading.column].values + r.first;
+	const T *b = (const T *) r.columns[reading.other].values + r.first;
+
+	for (u32 batch = 0; batch < 32 / GS_SUM_BATCH; batch++)
+	{
+		const u32 from = batch * GS_SUM_BATCH, on = mask >> from;
+		T x[GS_SUM_BATCH], y[GS_SUM_BATCH];
+
+#pragma unroll
+		for (u32 j = 0; j < GS_SUM_BATCH; j++)
+			if (on >> j & 1)
+			{
+				x[j] = a[(from + j) * R::THREADS];
+				y[j] = b[(from + j) * R::THREADS];
+			}
+#pragma unroll
+		for (u32 j = 0; j < GS_SUM_BATCH; j++)
+			take(batch, j, (on >> j & 1) != 0, (u64) (i64) x[j], (u64) (i64) y[j]);
+	}
+}
+
+/* Likewise, of either type. */
+template <class R, class TAKE>
+__device__ __forceinline__ void
+each_pair(const gs_reading &reading, const R &r, u32 mask, TAKE take)
+{
+	if (reading.pair == GS_I32)
+		each_pair_row<i32>(reading, r, mask, take);
+	else
+		each_pair_row<i64>(reading, r, mask, take);
+}
+
+/*
+ * Calls take for each row with the value of a plain column of at most 8 bytes, integers with their sign, or bits of
+ * doubles, or with the difference of two.
+ */
 template <class R, class TAKE>
 __device__ __forceinline__ void
 each_value(const gs_reading &reading, const R &r, u32 mask, TAKE take)
 {
 	const void *values = r.columns[reading.column].values;
 
+	if (reading.pair != 0)
+	{
+		each_pair(reading, r, mask, [&](u32 batch, u32 j, bool on, u64 x, u64 y) { take(batch, j, on, x - y); });
+		return;
+	}
 	switch (reading.type)
 	{
 		case GS_U8:
@@ -96,6 +141,22 @@ sum_not_null(const R &r, u64 set, u32 mask)
 	return mask;
 }
 
+/* Returns the rows whose two columns compare as a term says. */
+template <class R>
+__device__ __forceinline__ u32
+sum_pairs_passing(const gs_quick_term &q, const R &r, u32 mask)
+{
+	const u32 some = sum_not_null(r, (u64) 1 << q.value.column, mask);
+	const u32 others = sum_not_null(r, (u64) 1 << q.value.other, mask);
+	u32 pass = nulls_pass(q.low, mask, some, others);
+
+	each_pair(q.value, r, some & others, [&](u32 batch, u32 j, bool on, u64 x, u64 y) {
+		if (on && pair_passes(q.low, x, y))
+			pass |= 1u << (batch * GS_SUM_BATCH + j);
+	});
+	return pass;
+}
+
 /* Returns the rows that pass terms, none of which is GS_TERM_OTHER. */
 template <class R>
 __device__ __forceinline__ u32
@@ -104,6 +165,13 @@ sum_passing(const gs_quick_term *terms, u32 nterms, const R &r, u32 mask)
 	for (u32 t = 0; t < nterms; t++)
 	{
 		const gs_quick_term q = terms[t];
+
+		if (q.way == GS_TERM_COLUMNS)
+		{
+			mask = sum_pairs_passing(q, r, mask);
+			continue;
+		}
+
 		const u32 values = sum_not_null(r, q.value.columns, mask);
 		u32 out = 0;
 

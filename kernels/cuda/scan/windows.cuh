@@ -205,6 +205,9 @@ bool gs_windows_peers(const cuda_windows *w);
 gs_status gs_windows_measure(cuda_windows *w);
 /* Puts rows in order, finds where partitions and peers begin, and puts columns in order. */
 gs_status gs_windows_order(cuda_windows *w, const gs_held_rows *rows);
+
+/* windows_stretches.cu: finds partitions, and peers if some function has to know them. */
+gs_status gs_windows_stretches(cuda_windows *w);
 /* Counts the bits before each word. */
 gs_status gs_windows_rank(cuda_windows *w, gs_ranked *r);
 /* Finds how many rows the longest partition has. */

@@ -63,7 +63,9 @@ sample_kernel(const gs_lists *lists, u64 ntiles, column_look *looks)
 	const gs_held *column = &lists->columns[(u64) tile.segment * lists->ncolumns + look->column];
 	const u64 row = tile.first + (u64) threadIdx.x * 2654435761u % tile.rows;
 
-	divisors[threadIdx.x] = look->apart && !gs_held_null(column, row) ? (u64) integer_of(*look, column, row) - look->low : 0;
+	divisors[threadIdx.x] = 0;
+	if (look->apart && !gs_held_null(column, row))
+		divisors[threadIdx.x] = (u64) integer_of(*look, column, row) - look->low;
 	if (look->order && row > tile.first && falls(*look, column, row))
 		atomicAdd(&look->disordered, 1);
 	for (u32 n = GS_GROUP_THREADS / 2; n > 0; n /= 2)
