@@ -436,8 +436,7 @@ typedef struct gsd_checked
  *
  * Lists that gs_reduce_rows does not carry out may be about further tables in the same place, whose rows count as well:
  * so many gsd_asked begin in the slot after the list, each behind the mask of the one before.  Instead of these,
- * gsd_ranks of some columns (dictionary.h) may begin there, one behind the other: the list is then about the ranks of
- * their codes.  Chunks have codes.
+ * gsd_ranks of columns (dictionary.h) begin there, one behind the other: the list is about ranks, chunks have codes.
  *
  * GSD_POSITIONS instead of the last column's index, of GS_I64: where a row is in the table, its block above
  * GSD_POSITION_BITS of its number in the page, as in chunks.  With no further tables, nor gs_reduce_rows.
@@ -470,12 +469,12 @@ typedef struct gsd_asked
 } gsd_asked;
 
 /*
- * The results lie in area 0, if they fit there, or are only counted, and the question is over.  Otherwise GSD_PARTs bring all groups,
- * GSD_TAKEN gives an area back, and the question is over with the last group.  GSD_FAILED may come instead of a part.
- * status GS_INVALID: no such version any more, one that lacks a page of the mask, or other
- * columns; GS_PROTOCOL: the list or a chunk breaks its rules, or other rows came than GSD_FINISH counts; GS_OVERFLOW: a
- * value left its range; GS_TOO_BIG: more than GS_GROUPS_MOST_BYTES of groups, keys that do not fit together, or tables
- * in several places.
+ * The results lie in area 0, if they fit there, or are only counted, and the question is over.  Otherwise GSD_PARTs
+ * bring all groups, GSD_TAKEN gives an area back, and the question is over with the last group.  GSD_FAILED may come
+ * instead of a part.  status GS_INVALID: no such version any more, one that lacks a page of the mask, or other columns;
+ * GS_PROTOCOL: the list or a chunk breaks its rules, or other rows came than GSD_FINISH counts; GS_OVERFLOW: a value
+ * left its range; GS_TOO_BIG: more than GS_GROUPS_MOST_BYTES of groups, keys that do not fit together, or tables in
+ * several places.
  */
 typedef struct gsd_answered
 {

@@ -204,5 +204,6 @@ computed_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	return status;
 }
 
-const gs_group_ops gs_cuda_computed_ops = {computed_open,		computed_rows_of,	  gs_groups_no_parts, gs_groups_no_part,
-										   gs_groups_end_after, gs_groups_read_after, computed_close};
+const gs_group_ops gs_cuda_computed_ops = {computed_open,	  computed_rows_of,		gs_groups_no_parts,
+										   gs_groups_no_part, gs_groups_end_after, gs_groups_read_after,
+										   computed_close};

@@ -1,6 +1,6 @@
 /*
- * groups_rows.cuh: the rows of a thread's round (groups.cuh): reads their values, finds those that pass terms, and packs
- * their keys.
+ * groups_rows.cuh: the rows of a thread's round (groups.cuh): reads their values, finds those that pass terms, and
+ * packs their keys.
  */
 #ifndef GS_CUDA_SCAN_GROUPS_ROWS_CUH
 #define GS_CUDA_SCAN_GROUPS_ROWS_CUH

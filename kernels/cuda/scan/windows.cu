@@ -292,5 +292,6 @@ windows_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_hel
 	return w->rows.n > 0 ? give(w, worker, engine) : GS_OK;
 }
 
-const gs_group_ops gs_cuda_window_ops = {windows_open,		  windows_rows,			gs_groups_no_parts, gs_groups_no_part,
-										 gs_groups_end_after, gs_groups_read_after, windows_close};
+const gs_group_ops gs_cuda_window_ops = {windows_open,		windows_rows,		 gs_groups_no_parts,
+										 gs_groups_no_part, gs_groups_end_after, gs_groups_read_after,
+										 windows_close};

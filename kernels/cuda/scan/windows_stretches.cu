@@ -1,6 +1,6 @@
 /*
- * windows_stretches.cu: where partitions and peers begin among a window's rows in order (windows.cuh): where keys differ
- * from those before.
+ * windows_stretches.cu: where partitions and peers begin among a window's rows in order (windows.cuh): where keys
+ * differ from those before.
  */
 #include "windows.cuh"
 
