@@ -10,6 +10,7 @@
 
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
@@ -17,6 +18,9 @@
 #include "codes.h"
 
 #define LEAST_STRINGS 64
+
+/* Strings between two looks at interrupts. */
+#define STRINGS_AT_ONCE 256
 
 /* Bytes of memory of a string beside its own: in the list, in the index of twice as many, and its chunk's header. */
 #define STRING_BYTES (sizeof(NewString) + 4 * sizeof(uint32) + 2 * MAXIMUM_ALIGNOF)
@@ -34,6 +38,7 @@ struct DictionaryFile
 };
 
 const char	codes_impossible[] = "strings of the service's dictionary are impossible";
+const char	codes_no_room[] = "new strings are more than gpusort.work_mem has room for";
 
 /* Returns the number of entries that a file has now. */
 uint32
@@ -338,11 +343,9 @@ make_name(const char *p, uint32 bytes, Datum *value)
 
 /* Returns true if a string is in the database's encoding: a dictionary's is looked at once. */
 static bool
-is_encoded(const StringCodes *codes, uint64 code, const char *p, uint32 bytes)
+is_encoded(DictionaryFile *file, uint64 code, const char *p, uint32 bytes)
 {
-	DictionaryFile *file = codes->file;
-
-	if (code >= codes->limit || code < file->checked)
+	if (code < file->checked)
 		return true;
 	if (!pg_verifymbstr(p, (int) bytes, true))
 		return false;
@@ -369,9 +372,44 @@ codes_datum(const StringCodes *codes, Oid base, int32 typmod, uint64 code, Datum
 	uint32		bytes;
 	const char *p = string_of_code(codes, code, &bytes);
 
-	if (p != NULL && is_encoded(codes, code, p, bytes) && datum_of_string(base, typmod, p, bytes, value))
+	if (p != NULL && (code >= codes->limit || is_encoded(codes->file, code, p, bytes)) &&
+		datum_of_string(base, typmod, p, bytes, value))
 		return true;
 	if (code < codes->limit)
 		codes->file->damaged = true;
 	return false;
+}
+
+/* ---------------------------------------------------------------- several dictionaries */
+
+uint32 *
+codes_of_dictionary(StringCodes *codes, DictionaryFile *file, uint32 *count, const char **why)
+{
+	uint32	   *of;
+
+	*count = dictionary_count(file);
+	*why = codes_no_room;
+	codes->bytes += (Size) *count * sizeof(uint32);
+	if (codes->bytes > codes->most_bytes)
+		return NULL;
+	of = palloc_extended(((Size) *count + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
+	for (uint32 code = 0; code < *count; code++)
+	{
+		uint32		bytes;
+		const char *p = gsd_entries_string(&file->entries, code, &bytes);
+
+		if (code % STRINGS_AT_ONCE == 0)
+			CHECK_FOR_INTERRUPTS();
+		file->damaged = file->damaged || p == NULL || !is_encoded(file, code, p, bytes);
+		if (file->damaged)
+		{
+			*why = codes_impossible;
+			return NULL;
+		}
+		of[code] = codes_of(codes, p, bytes);
+		if (of[code] == GSD_NO_CODE)
+			return NULL;
+	}
+	*why = NULL;
+	return of;
 }

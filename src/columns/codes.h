@@ -85,8 +85,17 @@ extern uint32 codes_of(StringCodes *codes, const char *p, uint32 bytes);
 /* Returns the code of a string that has one, or GSD_NO_CODE. */
 extern uint32 codes_find(const StringCodes *codes, const char *p, uint32 bytes);
 
+/*
+ * Gives the strings of another dictionary codes, and returns them by that dictionary's codes, *count in number, in the
+ * current context.  NULL, with the reason: there is no room for them, or they are impossible.
+ */
+extern uint32 *codes_of_dictionary(StringCodes *codes, DictionaryFile *file, uint32 *count, const char **why);
+
 /* Why no answer comes from a dictionary that is not sound: something in it has been found to be impossible. */
 extern const char codes_impossible[];
+
+/* Why there is none where strings without a code are too many. */
+extern const char codes_no_room[];
 
 extern bool codes_sound(const StringCodes *codes);
 

@@ -13,7 +13,7 @@ not_held(const ColumnsQuery *query)
 {
 	for (int i = 0; i < query->ncolumns; i++)
 		if (query->codes[i] != NULL && query->codes[i]->full)
-			return "new strings are more than gpusort.work_mem has room for";
+			return codes_no_room;
 	return "a value cannot be held";
 }
 
@@ -138,7 +138,10 @@ begin_reader(RowReader *reader, const ColumnsQuery *query, Relation rel, const C
 {
 	row_reader_init(reader, rel, columns, query->ncolumns);
 	for (int i = 0; i < query->ncolumns; i++)
+	{
 		reader->columns[i].codes = query->codes[i];
+		reader->columns[i].width = gs_type_width((gs_type) query->columns[i].gs);
+	}
 }
 
 BlockNumber

@@ -229,27 +229,11 @@ add_figures(const Asking *asking)
 	}
 }
 
-/* Has a question be about ranks of strings that are ranked, and about results of functions of strings. */
-static void
-put_ranks(const ColumnsQuery *query, StoreQuestion *about)
-{
-	for (int i = 0; i < query->ncolumns; i++)
-		if (query->mapped[i] != NULL)
-		{
-			about->ranks[i] = query->mapped[i]->numbers;
-			about->nranks[i] = query->mapped[i]->count;
-		}
-		else if (query->codes[i] != NULL && query->codes[i]->ranks != NULL)
-		{
-			about->ranks[i] = query->codes[i]->ranks->ranks;
-			about->nranks[i] = query->codes[i]->ranks->count;
-		}
-}
-
 /* Returns the question about the leaves that are held, one of which is the first in a chain; NULL: none is. */
 static const StoreQuestion *
 make_question(Asking *asking)
 {
+	const AskedLeaves asked = leaves_asked(asking->first, asking->count);
 	const ColumnsQuery *query = asking->question->query;
 	const StoreQuestion *further = NULL;
 
@@ -268,7 +252,7 @@ make_question(Asking *asking)
 			.further = further, .counted = query->nkeys > 0 && asking->question->take == NULL &&
 			asking->question->places == NULL
 		};
-		put_ranks(query, &leaf->about);
+		leaves_put_ranks(&asked, leaf, query, &leaf->about);
 		further = &leaf->about;
 	}
 	return further;
@@ -340,10 +324,11 @@ static const char *
 begin_strings(const Asking *asking)
 {
 	ColumnsQuestion *question = asking->question;
-	const Leaf *held = held_leaf(asking);
-	const char *why = leaves_begin_codes(&asking->leaves, held, asking->link, question->query);
+	const AskedLeaves asked = leaves_asked(asking->first, asking->count);
+	const char *why = leaves_begin_codes(&asked, asking->link, question->query);
+	bool		all = question->query->needs_strings || asked.shared;
 
-	for (int i = 0; i < asking->leaves.count && question->query->needs_strings && why == NULL; i++)
+	for (int i = 0; i < asking->leaves.count && all && why == NULL; i++)
 	{
 		Leaf	   *leaf = &asking->leaves.list[i];
 
@@ -355,7 +340,7 @@ begin_strings(const Asking *asking)
 							  leaf->held ? &leaf->held->map : NULL);
 	}
 	if (why == NULL)
-		why = leaves_rank_codes(held, asking->link, question->query);
+		why = leaves_rank_codes(asked.held, asking->link, question->query);
 	if (why == NULL)
 		why = string_functions_call(question->query, &question->values);
 	return why != NULL ? why : columns_steps(question->query, &question->values, &question->steps);

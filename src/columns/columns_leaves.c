@@ -111,54 +111,127 @@ leaves_are_apart(const ColumnsQuery *query)
 	return apart;
 }
 
-/* Takes the widths of codes from a leaf that is held, for all of them. */
-static void
-take_widths(const Leaves *leaves, const Leaf *held, ColumnsQuery *query)
+AskedLeaves
+leaves_asked(Leaf *list, int count)
+{
+	AskedLeaves asked = {.list = list, .count = count};
+
+	for (int i = 0; i < count; i++)
+	{
+		if (list[i].held == NULL)
+			continue;
+		asked.shared = asked.held != NULL;
+		if (asked.shared)
+			break;
+		asked.held = &list[i];
+	}
+	return asked;
+}
+
+/* Takes the widths of codes from the leaf whose they are; shared ones have the greatest.  Returns false for others. */
+static bool
+take_widths(const AskedLeaves *asked, ColumnsQuery *query)
 {
 	for (int i = 0; i < query->ncolumns; i++)
 	{
+		uint32		gs = asked->held->held->map.header->columns[asked->held->indexes[i]].gs;
+
 		if (query->columns[i].form != COLUMN_CODES)
 			continue;
-		query->columns[i].gs = held->held->map.header->columns[held->indexes[i]].gs;
-		for (int l = 0; l < leaves->count; l++)
-			leaves->list[l].columns[i].gs = query->columns[i].gs;
+		if (gs != GS_U8 && gs != GS_U16 && gs != GS_U32)
+			return false;
+		query->columns[i].gs = asked->shared ? GS_U32 : gs;
 	}
+	return true;
 }
 
-/* Returns the codes of a column before that is the same one of the table, or NULL. */
-static StringCodes *
-codes_before(const ColumnsQuery *query, int column)
+/* Returns the column before that is the same one of the table; itself: there is none. */
+static int
+column_before(const ColumnsQuery *query, int column)
 {
-	for (int i = 0; i < column; i++)
-		if (query->columns[i].number == query->columns[column].number)
-			return query->codes[i];
-	return NULL;
+	int			i = 0;
+
+	while (query->columns[i].number != query->columns[column].number)
+		i++;
+	return i;
 }
 
-const char *
-leaves_begin_codes(const Leaves *leaves, const Leaf *held, ServiceLink *link, ColumnsQuery *query)
+/* Returns true if a table lies on a device. */
+static bool
+is_on_device(ServiceLink *link, const Leaf *leaf)
+{
+	StoreInfo	info;
+	EngineFailure failure;
+
+	return store_info(link, RelationGetRelid(leaf->rel), &info, &failure) && info.device >= 0;
+}
+
+/* Gives the strings of a column of other leaves codes.  Returns NULL, or why that cannot be. */
+static const char *
+share_codes(const AskedLeaves *asked, ServiceLink *link, const ColumnsQuery *query, int column)
 {
 	const char *why = NULL;
 
-	take_widths(leaves, held, query);
-	for (int i = 0; i < query->ncolumns && why == NULL; i++)
+	for (int l = 0; l < asked->count && why == NULL; l++)
 	{
+		Leaf	   *leaf = &asked->list[l];
 		DictionaryFile *file;
 
+		if (leaf->held == NULL || leaf == asked->held)
+			continue;
+		file = held_dictionary(link, leaf->held, (int) leaf->indexes[column], &why);
+		if (file != NULL)
+			leaf->shared[column] = codes_of_dictionary(query->codes[column], file, &leaf->nshared[column], &why);
+	}
+	return why;
+}
+
+/* Takes the codes of a column that is the same one of the table. */
+static void
+take_codes(const AskedLeaves *asked, ColumnsQuery *query, int column, int before)
+{
+	query->codes[column] = query->codes[before];
+	for (int l = 0; l < asked->count; l++)
+	{
+		asked->list[l].shared[column] = asked->list[l].shared[before];
+		asked->list[l].nshared[column] = asked->list[l].nshared[before];
+	}
+}
+
+/* Begins the codes of a column of strings. */
+static const char *
+begin_codes(const AskedLeaves *asked, ServiceLink *link, ColumnsQuery *query, int column)
+{
+	const char *why = NULL;
+	DictionaryFile *file = held_dictionary(link, asked->held->held, (int) asked->held->indexes[column], &why);
+	int			before = column_before(query, column);
+
+	if (file == NULL)
+		return why;
+	if (before != column)
+	{
+		take_codes(asked, query, column, before);
+		return NULL;
+	}
+	query->codes[column] = palloc(sizeof(StringCodes));
+	codes_begin(query->codes[column], file, (gs_type) query->columns[column].gs, gpusort_memory_limit(), false);
+	return asked->shared ? share_codes(asked, link, query, column) : NULL;
+}
+
+const char *
+leaves_begin_codes(const AskedLeaves *asked, ServiceLink *link, ColumnsQuery *query)
+{
+	const char *why = NULL;
+
+	if (!take_widths(asked, query))
+		return "its map is not readable";
+	if (asked->shared && is_on_device(link, asked->held))
+		return "partitions have strings in different dictionaries, and they lie on a device";
+	for (int i = 0; i < query->ncolumns && why == NULL; i++)
+	{
 		query->codes[i] = NULL;
-		if (query->columns[i].form != COLUMN_CODES)
-			continue;
-		if (query->columns[i].gs != GS_U8 && query->columns[i].gs != GS_U16 && query->columns[i].gs != GS_U32)
-			return "its map is not readable";
-		file = held_dictionary(link, held->held, (int) held->indexes[i], &why);
-		if (file == NULL)
-			break;
-		query->codes[i] = codes_before(query, i);
-		if (query->codes[i] != NULL)
-			continue;
-		query->codes[i] = palloc(sizeof(StringCodes));
-		codes_begin(query->codes[i], file, (gs_type) query->columns[i].gs,
-					gpusort_memory_limit(), false);
+		if (query->columns[i].form == COLUMN_CODES)
+			why = begin_codes(asked, link, query, i);
 	}
 	return why;
 }
@@ -170,16 +243,6 @@ leaves_codes_sound(const ColumnsQuery *query)
 		if (query->codes[i] != NULL && !codes_sound(query->codes[i]))
 			return false;
 	return true;
-}
-
-/* Returns true if a table lies on a device. */
-static bool
-is_on_device(ServiceLink *link, const Leaf *leaf)
-{
-	StoreInfo	info;
-	EngineFailure failure;
-
-	return store_info(link, RelationGetRelid(leaf->rel), &info, &failure) && info.device >= 0;
 }
 
 const char *
@@ -199,6 +262,50 @@ leaves_rank_codes(const Leaf *held, ServiceLink *link, ColumnsQuery *query)
 						 &held->held->dictionaries->orders[held->indexes[i]]);
 	}
 	return why;
+}
+
+/* Returns the numbers by which the service is to know strings, by their codes, instead of these; NULL: by these. */
+static const uint32 *
+numbers_of(const ColumnsQuery *query, int column, uint32 *count)
+{
+	const StringRanks *ranks = query->codes[column] != NULL ? query->codes[column]->ranks : NULL;
+
+	if (query->mapped[column] != NULL)
+	{
+		*count = query->mapped[column]->count;
+		return query->mapped[column]->numbers;
+	}
+	*count = ranks != NULL ? ranks->count : 0;
+	return ranks != NULL ? ranks->ranks : NULL;
+}
+
+/* Returns these numbers by a leaf's codes, which are shared; NULL: of codes. */
+static const uint32 *
+numbers_of_leaf(const AskedLeaves *asked, const Leaf *leaf, const ColumnsQuery *query, int column, uint32 *count)
+{
+	const uint32 *numbers = numbers_of(query, column, count);
+	const uint32 *codes = leaf->shared[column];
+	uint32	   *own;
+
+	if (!asked->shared || query->codes[column] == NULL || (leaf == asked->held && numbers != NULL))
+		return numbers;
+	if (leaf != asked->held && numbers == NULL)
+	{
+		*count = leaf->nshared[column];
+		return codes;
+	}
+	*count = leaf != asked->held ? leaf->nshared[column] : query->codes[column]->limit + query->codes[column]->count;
+	own = palloc_extended(((Size) *count + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
+	for (uint32 code = 0; code < *count; code++)
+		own[code] = leaf != asked->held ? numbers[codes[code]] : code;
+	return own;
+}
+
+void
+leaves_put_ranks(const AskedLeaves *asked, const Leaf *leaf, const ColumnsQuery *query, StoreQuestion *about)
+{
+	for (int i = 0; i < query->ncolumns; i++)
+		about->ranks[i] = numbers_of_leaf(asked, leaf, query, i, &about->nranks[i]);
 }
 
 /*
@@ -256,7 +363,5 @@ leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 	}
 	if (leaves->count > 1 && query->positions)
 		return "rows of several partitions have no order";
-	if (nheld > 1 && leaves_have_strings(query) && !leaves_are_apart(query))
-		return "partitions have strings in different dictionaries";
 	return nheld > 0 ? NULL : leaves->list[0].why;
 }

@@ -20,6 +20,12 @@ typedef struct Leaf
 	StoreQuestion about;
 	BlockNumber table_pages;	/* that are read in the table */
 	uint64		added;			/* rows of these */
+	/*
+	 * By column, where several leaves' strings share codes: those by the codes of this leaf's dictionary, so many; NULL
+	 * in the leaf whose codes they are.
+	 */
+	uint32	   *shared[GS_STEPS_MAX_COLUMNS];
+	uint32		nshared[GS_STEPS_MAX_COLUMNS];
 } Leaf;
 
 typedef struct Leaves
@@ -53,14 +59,31 @@ extern bool leaves_are_apart(const ColumnsQuery *query);
 /* Returns true if nothing impossible has been found in the dictionaries of the query's strings. */
 extern bool leaves_codes_sound(const ColumnsQuery *query);
 
+/* The leaves that a question is about. */
+typedef struct AskedLeaves
+{
+	Leaf	   *list;
+	int			count;
+	const Leaf *held;			/* the first that is held, by whose dictionaries strings have codes */
+	bool		shared;			/* further ones are: their strings get codes there */
+} AskedLeaves;
+
+extern AskedLeaves leaves_asked(Leaf *list, int count);
+
 /*
- * Begins the codes of the query's strings, by the dictionaries of a leaf that is held, after its pages are proved: what
- * is not in the dictionary then is in none of them.  Returns NULL, or why a dictionary cannot be read.
+ * Begins the codes of the query's strings, after the pages of the leaves are proved: what is not in the dictionaries
+ * then is in none of these.  Returns NULL, or why a dictionary cannot be read.
  */
-extern const char *leaves_begin_codes(const Leaves *leaves, const Leaf *held, ServiceLink *link,
-									  ColumnsQuery *query);
+extern const char *leaves_begin_codes(const AskedLeaves *asked, ServiceLink *link, ColumnsQuery *query);
 
 /* Ranks those codes that are to be ranked, all of which are known.  Returns NULL, or why they cannot be. */
 extern const char *leaves_rank_codes(const Leaf *held, ServiceLink *link, ColumnsQuery *query);
+
+/*
+ * Has the question about a leaf be about ranks of strings that are ranked, about results of functions of strings, and
+ * about codes that are shared.
+ */
+extern void leaves_put_ranks(const AskedLeaves *asked, const Leaf *leaf, const ColumnsQuery *query,
+							 StoreQuestion *about);
 
 #endif

@@ -120,7 +120,10 @@ typedef struct StoreQuestion
 	const uint32 *columns;		/* of the table: the source's */
 	uint32		ncolumns;
 	const gs_steps *steps;
-	/* By column: ranks of codes, which the list is then about, in their number; NULL: it is about values. */
+	/*
+	 * By column, for all tables or for none: ranks of codes, which the list is then about, and their number; NULL: it
+	 * is about values.  Codes of rows that are added have those of the first table.
+	 */
 	const uint32 *ranks[GS_STEPS_MAX_COLUMNS];
 	uint32		nranks[GS_STEPS_MAX_COLUMNS];
 	/* About another table as well, by its members above; for lists with keys, or aggregates of all values. */

@@ -2,7 +2,7 @@
  * store_ask.c: a question about columns, as calls: a list of steps over pages that the service holds, and over rows
  * that the caller adds.
  *
- * The mask, the list, and further tables or ranks lie in the first slots of the ring until the answer is there; chunks
+ * The mask, the list, further tables and ranks lie in the first slots of the ring until the answer is there; chunks
  * of rows use the others.  Groups that fit an area come with the answer, others in parts.  What a service that is wrong
  * may say is found where it can be: more groups than rows or than TOP asks for, counts that rows cannot have, or that
  * are not those of all rows (groups_proof.h), a group that comes twice, groups out of TOP's order; of rows, that one
@@ -42,18 +42,19 @@ further_bytes(const StoreQuestion *question)
 	return bytes;
 }
 
-/* Returns the bytes of a question's ranks. */
+/* Returns the bytes of a question's ranks, of all tables. */
 static Size
 ranks_bytes(const StoreQuestion *question)
 {
 	Size		bytes = 0;
 
-	for (uint32 c = 0; c < question->ncolumns; c++)
-		bytes += question->ranks[c] != NULL ? gsd_ranks_bytes(question->nranks[c]) : 0;
+	for (const StoreQuestion *table = question; table != NULL; table = table->further)
+		for (uint32 c = 0; c < question->ncolumns; c++)
+			bytes += table->ranks[c] != NULL ? gsd_ranks_bytes(table->nranks[c]) : 0;
 	return bytes;
 }
 
-/* Returns the first slot for chunks, behind the mask, the list, and what is behind that: further tables, or ranks. */
+/* Returns the first slot for chunks, behind the mask, the list, and what is behind that: further tables, and ranks. */
 static uint64
 first_chunk(const gsd_ring *layout, const StoreQuestion *question, uint64 *list, uint64 *behind)
 {
@@ -99,21 +100,21 @@ fill_further(const StoreQuestion *question, char *at)
 	return n;
 }
 
-/* Writes ranks.  Returns the number of columns that have some. */
+/* Writes the ranks of a table.  Returns the number of columns that have some, and moves behind them. */
 static uint32
-fill_ranks(const StoreQuestion *question, char *at)
+fill_ranks(const StoreQuestion *table, uint32 number, uint32 ncolumns, char **at)
 {
 	uint32		n = 0;
 
-	for (uint32 c = 0; c < question->ncolumns; c++)
+	for (uint32 c = 0; c < ncolumns; c++)
 	{
-		gsd_ranks	head = {.column = c, .count = question->nranks[c]};
+		gsd_ranks	head = {.column = c, .count = table->nranks[c], .table = number};
 
-		if (question->ranks[c] == NULL)
+		if (table->ranks[c] == NULL)
 			continue;
-		memcpy(at, &head, sizeof(head));
-		memcpy(at + sizeof(head), question->ranks[c], head.count * sizeof(uint32));
-		at += gsd_ranks_bytes(head.count);
+		memcpy(*at, &head, sizeof(head));
+		memcpy(*at + sizeof(head), table->ranks[c], head.count * sizeof(uint32));
+		*at += gsd_ranks_bytes(head.count);
 		n++;
 	}
 	return n;
@@ -126,6 +127,8 @@ fill_slots(ServiceLink *link, const StoreQuestion *question, gsd_ask *ask)
 	uint64		list,
 				behind,
 				first = first_chunk(&link->layout, question, &list, &behind);
+	uint32		number = 0;
+	char	   *ranks;
 
 	if (question->nblocks > 0)
 		memcpy(link_slot(link, 0), question->mask, gsd_mask_bytes(question->nblocks));
@@ -133,11 +136,11 @@ fill_slots(ServiceLink *link, const StoreQuestion *question, gsd_ask *ask)
 	link->free_slots = 0;
 	for (uint64 slot = first; slot < link->layout.slots; slot++)
 		link->free_slots |= (uint64) 1 << slot;
-	ask->further = ask->ranked = 0;
-	if (question->further != NULL)
-		ask->further = fill_further(question, link_slot(link, (uint32) behind));
-	else if (ranks_bytes(question) > 0)
-		ask->ranked = fill_ranks(question, link_slot(link, (uint32) behind));
+	ranks = link_slot(link, (uint32) behind) + further_bytes(question);
+	ask->further = question->further != NULL ? fill_further(question, link_slot(link, (uint32) behind)) : 0;
+	ask->ranked = 0;
+	for (const StoreQuestion *table = question; table != NULL; table = table->further)
+		ask->ranked += fill_ranks(table, number++, question->ncolumns, &ranks);
 }
 
 bool

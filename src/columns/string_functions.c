@@ -97,7 +97,7 @@ typedef struct Calling
 	QueryMapping *mapping;
 	StringCall	call;
 	MemoryContext datums;		/* of some strings */
-	uint32		most;			/* the greatest number that the column's width holds */
+	uint32		most;			/* the greatest number so far */
 	const char *why;
 } Calling;
 
@@ -114,8 +114,9 @@ number_of(Calling *calling, Datum result)
 	{
 		int32		number = DatumGetInt32(result);
 
-		if (number < 0 || (uint32) number > calling->most)
-			calling->why = "a function's result is greater than codes of its strings can be";
+		if (number < 0)
+			calling->why = "a function's result is negative";
+		calling->most = Max(calling->most, (uint32) number);
 		return (uint32) number;
 	}
 	(void) string_of_datum(TEXTOID, -1, DatumGetPointer(result), &string, &bytes);
@@ -159,16 +160,24 @@ call_for_all(void *arg)
 	MemoryContextSwitchTo(old);
 }
 
-/* Calls the function of a column. */
+/* Returns the narrowest type that holds a number, and is no narrower than another. */
+static gs_type
+type_for(gs_type least, uint32 number)
+{
+	gs_type		needed = number <= PG_UINT8_MAX ? GS_U8 : number <= PG_UINT16_MAX ? GS_U16 : GS_U32;
+
+	return gs_type_width(needed) > gs_type_width(least) ? needed : least;
+}
+
+/* Calls the function of a column, whose results may be wider than its codes. */
 static const char *
-call_function(const ColumnsQuery *query, int column, const QueryValues *values)
+call_function(ColumnsQuery *query, int column, const QueryValues *values)
 {
 	QueryMapping *mapping = query->mapped[column];
 	gs_type		type = (gs_type) query->columns[column].gs;
 	Calling		calling = {.codes = query->codes[column], .column = &query->columns[column], .mapping = mapping};
 	const char *why;
 
-	calling.most = (uint32) ((UINT64CONST(1) << 8 * gs_type_width(type)) - 1);
 	mapping->count = calling.codes->limit + calling.codes->count;
 	mapping->results = NULL;
 	if ((Size) mapping->count * sizeof(uint32) > gpusort_memory_limit())
@@ -185,6 +194,7 @@ call_function(const ColumnsQuery *query, int column, const QueryValues *values)
 	calling.datums = AllocSetContextCreate(CurrentMemoryContext, "gpusort strings", ALLOCSET_SMALL_SIZES);
 	why = strings_call(call_for_all, &calling, strings_raise);
 	MemoryContextDelete(calling.datums);
+	query->columns[column].gs = type_for(type, calling.most);
 	return why != NULL ? why : calling.why;
 }
 

@@ -286,6 +286,8 @@ typedef struct page_job
 	segment **added; /* segments of these columns alone, whose rows count as well */
 	uint32_t nadded;
 	const struct row_segments *named; /* all segments, which spans name by their places there; NULL: a list's own */
+	uint32_t named_end;				  /* the place behind this table's segments and those of tables before */
+	struct code_ranks *ranks[GS_STEPS_MAX_COLUMNS]; /* of the question's columns; NULL: not of this one */
 	uint64_t own_bytes;
 	bool positions; /* the last column is of rows' positions, which the table does not have */
 	bool scratch;	/* engines allocate, from scratch */
@@ -297,8 +299,8 @@ typedef struct page_job
 	page_worker *workers[GSD_MAX_THREADS];
 } page_job;
 
-/* Returns true if the columns are the table's, of these types. */
-bool gsd_pages_have_columns(const page_job *j);
+/* Returns true if the columns are the table's, of these types; if there are ranks, codes may have another width. */
+bool gsd_pages_have_columns(const page_job *j, bool ranked);
 /* Copies the mask, so that it does not change.  Returns false without memory. */
 bool gsd_pages_copy_mask(page_job *j);
 /* Pins a version, and notes the pages that the query has to read elsewhere.  GS_INVALID: no such version. */
@@ -372,8 +374,7 @@ typedef struct grouping
 	uint64_t reserved;	/* on the device */
 	uint64_t bytes;		/* of a group, or a row */
 	row_segments rows_of; /* of a question about rows, or ranks */
-	code_ranks *ranks[GS_STEPS_MAX_COLUMNS]; /* of the list's columns; NULL: not of this one */
-	bool ranked;		  /* of some column */
+	bool ranked;		  /* some column has ranks */
 	char *ranked_values;  /* of all segments */
 	uint64_t ranked_bytes;
 	char *positions;	  /* of the rows of all segments of pages */
@@ -384,8 +385,11 @@ typedef struct grouping
 
 /* Makes the work over pages one that groups.  After any status gsd_grouping_free may follow, before gsd_pages_leave. */
 gs_status gsd_grouping_begin(grouping *g, page_job *j, const gs_steps *steps);
-/* Adds the further tables of a question, which lie behind its list in the ring, whose owner may be writing to it. */
-gs_status gsd_grouping_tables(grouping *g, const gsd_ask *m);
+/*
+ * Adds the further tables of a question, which lie behind its list in the ring, whose owner may be writing to it.  *at
+ * becomes where they end.
+ */
+gs_status gsd_grouping_tables(grouping *g, const gsd_ask *m, uint64_t *at);
 /* Returns where in the ring that begins which lies behind a question's list. */
 static inline uint64_t
 gsd_behind_list(const connection *c, const gsd_ask *m)
@@ -403,8 +407,8 @@ void gsd_grouping_free(grouping *g);
 
 /* ---------------------------------------------------------------- columns_ranks.c: codes of strings as ranks */
 
-/* Copies the ranks of a question, which lie behind its list in the ring, whose owner may be writing to it. */
-gs_status gsd_ranks_read(grouping *g, const gsd_ask *m);
+/* Copies the ranks of a question, which begin there in the ring, whose owner may be writing to it. */
+gs_status gsd_ranks_read(grouping *g, const gsd_ask *m, uint64_t at);
 /* Gives the columns of all segments, which are named, ranks instead of codes, and the ranges of these. */
 gs_status gsd_ranks_put(grouping *g);
 void gsd_ranks_free(grouping *g);

@@ -170,10 +170,12 @@ prepare(question *q, connection *c, const gsd_ask *m)
 static gs_status
 begin(question *q, connection *c, const gsd_ask *m)
 {
+	uint64_t behind = 0;
+
 	if (gs_steps_check(&q->steps, m->steps_bytes) != GS_OK || q->steps.ncolumns != m->ncolumns)
 		return GS_PROTOCOL;
 	prepare(q, c, m);
-	if (!gsd_pages_have_columns(&q->pages))
+	if (!gsd_pages_have_columns(&q->pages, m->ranked > 0))
 		return GS_INVALID;
 	q->reduces = gs_steps_reduces(&q->steps) && m->ranked == 0;
 	q->counted = m->counted != 0;
@@ -182,10 +184,10 @@ begin(question *q, connection *c, const gsd_ask *m)
 	q->result_bytes = gs_steps_result_bytes(&q->steps);
 	GS_TRY(q->reduces ? measure(q) : gsd_grouping_begin(&q->groups, &q->pages, &q->steps));
 	GS_TRY(gsd_pages_pin(&q->pages, m->version));
-	if (m->further > 0)
-		GS_TRY(gsd_grouping_tables(&q->groups, m));
+	if (!q->reduces)
+		GS_TRY(gsd_grouping_tables(&q->groups, m, &behind));
 	if (m->ranked > 0)
-		GS_TRY(gsd_ranks_read(&q->groups, m));
+		GS_TRY(gsd_ranks_read(&q->groups, m, behind));
 	return gsd_pages_engine(&q->pages, 0) != NULL ? GS_OK : GS_NOMEM;
 }
 

@@ -73,7 +73,7 @@ table_bytes(const grouping *g)
 static page_job *
 make_table(grouping *g, table *t, const gsd_asked *asked, const char *columns)
 {
-	page_job *first = g->pages, *j = NULL;
+	page_job *first = g->pages, *last = first, *j = NULL;
 
 	if (!gsd_work_take(table_bytes(g)))
 		return NULL;
@@ -90,8 +90,9 @@ make_table(grouping *g, table *t, const gsd_asked *asked, const char *columns)
 	j->ncolumns = first->ncolumns;
 	j->columns = memcpy(j + 1, columns, first->ncolumns * sizeof(uint32_t));
 	j->types = first->types;
-	j->further = first->further;
-	first->further = j;
+	while (last->further != NULL)
+		last = last->further;
+	last->further = j;
 	return j;
 }
 
@@ -99,7 +100,7 @@ make_table(grouping *g, table *t, const gsd_asked *asked, const char *columns)
  * Adds a further table, of which these bytes are there.  *used becomes the bytes that it takes.
  */
 static gs_status
-add_table(grouping *g, const char *at, uint64_t available, uint64_t *used)
+add_table(grouping *g, const char *at, uint64_t available, bool ranked, uint64_t *used)
 {
 	uint64_t own = gsd_asked_bytes(g->pages->ncolumns);
 	gsd_asked asked;
@@ -123,19 +124,20 @@ add_table(grouping *g, const char *at, uint64_t available, uint64_t *used)
 	}
 	if (t->place != g->pages->t->place)
 		return GS_TOO_BIG;
-	if (!gsd_pages_have_columns(j))
+	if (!gsd_pages_have_columns(j, ranked))
 		return GS_INVALID;
 	return gsd_pages_copy_mask(j) ? gsd_pages_pin(j, asked.version) : GS_NOMEM;
 }
 
 gs_status
-gsd_grouping_tables(grouping *g, const gsd_ask *m)
+gsd_grouping_tables(grouping *g, const gsd_ask *m, uint64_t *at)
 {
 	const connection *c = g->pages->c;
-	uint64_t at = gsd_behind_list(c, m), end = c->layout.slots * c->layout.slot_bytes, used;
+	uint64_t end = c->layout.slots * c->layout.slot_bytes, used;
 
-	for (uint32_t i = 0; i < m->further; i++, at += used)
-		GS_TRY(add_table(g, c->ring + at, end - at, &used));
+	*at = gsd_behind_list(c, m);
+	for (uint32_t i = 0; i < m->further; i++, *at += used)
+		GS_TRY(add_table(g, c->ring + *at, end - *at, m->ranked > 0, &used));
 	return GS_OK;
 }
 
@@ -247,7 +249,7 @@ join_run(void *arg, const page_run *run)
 		return GS_OK;
 	*known = run->of;
 	join_segment(g, run->of, join->table->columns);
-	return !is_named(g) || gsd_rows_add(&g->rows_of, g->pages, run->of) ? GS_OK : GS_NOMEM;
+	return !is_named(g) || gsd_rows_add(&g->rows_of, join->table, run->of) ? GS_OK : GS_NOMEM;
 }
 
 /*
@@ -269,7 +271,8 @@ name_segments(grouping *g)
 {
 	if (!is_named(g))
 		return GS_OK;
-	g->pages->named = &g->rows_of;
+	for (page_job *table = g->pages; table != NULL; table = table->further)
+		table->named = &g->rows_of;
 	return gsd_rows_add_added(&g->rows_of, g->pages) ? GS_OK : GS_NOMEM;
 }
 
@@ -363,8 +366,11 @@ group_in_turn(page_job *j)
 	grouping *g = j->arg;
 	uint32_t workers = j->t->place->dev != NULL ? 1 : j->c->turn.threads;
 
-	for (const page_job *table = j; table != NULL; table = table->further)
+	for (page_job *table = j; table != NULL; table = table->further)
+	{
 		GS_TRY(join_pages(g, table));
+		table->named_end = g->rows_of.n;
+	}
 	GS_TRY(name_segments(g));
 	if (g->ranked)
 		GS_TRY(gsd_ranks_put(g));

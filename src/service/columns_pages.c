@@ -444,15 +444,31 @@ gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j))
 	return status;
 }
 
-bool
-gsd_pages_have_columns(const page_job *j)
+/*
+ * Returns true for the types of codes.
+ */
+static bool
+is_code(gs_type type)
 {
-	const uint32_t held = j->ncolumns - j->positions;
+	return type == GS_U8 || type == GS_U16 || type == GS_U32;
+}
 
-	for (uint32_t i = 0; i < held; i++)
-		if (j->columns[i] >= j->t->ncolumns || j->t->types[j->columns[i]] != j->types[i])
+bool
+gsd_pages_have_columns(const page_job *j, bool ranked)
+{
+	const uint32_t own = j->ncolumns - j->positions;
+
+	for (uint32_t i = 0; i < own; i++)
+	{
+		gs_type held;
+
+		if (j->columns[i] >= j->t->ncolumns)
 			return false;
-	return !j->positions || j->types[held] == GS_I64;
+		held = (gs_type) j->t->types[j->columns[i]];
+		if (held != j->types[i] && !(ranked && is_code(held) && is_code(j->types[i])))
+			return false;
+	}
+	return !j->positions || j->types[own] == GS_I64;
 }
 
 bool

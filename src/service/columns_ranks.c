@@ -1,6 +1,7 @@
 /*
  * columns_ranks.c: questions about the order of strings.  The client knows the ranks of codes by some collation; the
- * question's columns get them instead of the codes, in memory of the question's own.
+ * question's columns get them instead of the codes, in memory of the question's own.  So do strings that a client knows
+ * by other numbers: the codes of several tables, each with a dictionary of its own, by one number for each string.
  */
 #include "columns.h"
 
@@ -34,11 +35,25 @@ copy_ranks(code_ranks *ranks, gs_type type, const char *from)
 }
 
 /*
+ * Returns the work over a table: the first, or the further one of this number; NULL: there is none.
+ */
+static page_job *
+table_of(const grouping *g, uint32_t number)
+{
+	page_job *j = g->pages;
+
+	for (; number > 0 && j != NULL; number--)
+		j = j->further;
+	return j;
+}
+
+/*
  * Copies the ranks of a column, of which these bytes are there.  *used becomes the bytes that they take.
  */
 static gs_status
 read_ranks(grouping *g, const char *at, uint64_t available, uint64_t *used)
 {
+	page_job *j;
 	gsd_ranks head;
 	uint64_t bytes;
 	gs_type type;
@@ -48,23 +63,40 @@ read_ranks(grouping *g, const char *at, uint64_t available, uint64_t *used)
 		return GS_PROTOCOL;
 	memcpy(&head, at, sizeof(head));
 	*used = gsd_ranks_bytes(head.count);
-	if (available < *used || head.column >= g->pages->ncolumns || g->ranks[head.column] != NULL)
+	j = table_of(g, head.table);
+	if (available < *used || head.zero != 0 || j == NULL || head.column >= j->ncolumns || j->ranks[head.column] != NULL)
 		return GS_PROTOCOL;
 	type = g->pages->types[head.column];
 	if (type != GS_U8 && type != GS_U16 && type != GS_U32)
 		return GS_PROTOCOL;
 	bytes = sizeof(code_ranks) + head.count * sizeof(uint32_t);
 	GS_TRY(gsd_place_alloc(ranks_place(), bytes, &block));
-	g->ranks[head.column] = (code_ranks *) block;
-	*g->ranks[head.column] = (code_ranks){.bytes = bytes, .count = head.count};
-	return copy_ranks(g->ranks[head.column], type, at + sizeof(head));
+	j->ranks[head.column] = (code_ranks *) block;
+	*j->ranks[head.column] = (code_ranks){.bytes = bytes, .count = head.count};
+	return copy_ranks(j->ranks[head.column], type, at + sizeof(head));
+}
+
+/*
+ * Returns true if each column has ranks for all tables, or for none of them and its own type there; positions have none.
+ */
+static bool
+are_complete(const grouping *g)
+{
+	const page_job *first = g->pages;
+
+	for (const page_job *j = first; j != NULL; j = j->further)
+		for (uint32_t c = 0; c < j->ncolumns - j->positions; c++)
+			if ((j->ranks[c] != NULL) != (first->ranks[c] != NULL) ||
+				(j->ranks[c] == NULL && j->t->types[j->columns[c]] != j->types[c]))
+				return false;
+	return true;
 }
 
 gs_status
-gsd_ranks_read(grouping *g, const gsd_ask *m)
+gsd_ranks_read(grouping *g, const gsd_ask *m, uint64_t at)
 {
 	const connection *c = g->pages->c;
-	uint64_t at = gsd_behind_list(c, m), end = c->layout.slots * c->layout.slot_bytes, used;
+	uint64_t end = c->layout.slots * c->layout.slot_bytes, used;
 
 	/* engines of devices do not reach them */
 	if (g->pages->t->place->dev != NULL)
@@ -72,7 +104,7 @@ gsd_ranks_read(grouping *g, const gsd_ask *m)
 	g->ranked = true;
 	for (uint32_t i = 0; i < m->ranked; i++, at += used)
 		GS_TRY(read_ranks(g, c->ring + at, end - at, &used));
-	return GS_OK;
+	return are_complete(g) ? GS_OK : GS_PROTOCOL;
 }
 
 /*
@@ -85,21 +117,50 @@ rank_of(const code_ranks *ranks, uint32_t code)
 	return code < ranks->count ? ranks->of[code] : 0;
 }
 
+/* Defines a function that writes ranks of codes of a type in 1, 2 or 4 bytes each. */
+#define WRITE_RANKS(name, codes_type)                                                         \
+	static void name(const code_ranks *ranks, const codes_type *codes, gs_type type, void *out, uint32_t rows) \
+	{                                                                                         \
+		if (type == GS_U8)                                                                    \
+			for (uint32_t i = 0; i < rows; i++)                                               \
+				((uint8_t *) out)[i] = (uint8_t) rank_of(ranks, codes[i]);                    \
+		else if (type == GS_U16)                                                              \
+			for (uint32_t i = 0; i < rows; i++)                                               \
+				((uint16_t *) out)[i] = (uint16_t) rank_of(ranks, codes[i]);                  \
+		else                                                                                  \
+			for (uint32_t i = 0; i < rows; i++)                                               \
+				((uint32_t *) out)[i] = rank_of(ranks, codes[i]);                             \
+	}
+
+WRITE_RANKS(write_ranks_u8, uint8_t)
+WRITE_RANKS(write_ranks_u16, uint16_t)
+WRITE_RANKS(write_ranks_u32, uint32_t)
+
 /*
- * Writes the ranks of a segment's codes.
+ * Writes the ranks of a segment's codes, as values of a type.
  */
 static void
-write_ranks(const code_ranks *ranks, gs_type type, const void *codes, void *out, uint32_t rows)
+write_ranks(const code_ranks *ranks, gs_type held, const void *codes, gs_type type, void *out, uint32_t rows)
 {
-	if (type == GS_U8)
-		for (uint32_t i = 0; i < rows; i++)
-			((uint8_t *) out)[i] = (uint8_t) rank_of(ranks, ((const uint8_t *) codes)[i]);
-	else if (type == GS_U16)
-		for (uint32_t i = 0; i < rows; i++)
-			((uint16_t *) out)[i] = (uint16_t) rank_of(ranks, ((const uint16_t *) codes)[i]);
+	if (held == GS_U8)
+		write_ranks_u8(ranks, codes, type, out, rows);
+	else if (held == GS_U16)
+		write_ranks_u16(ranks, codes, type, out, rows);
 	else
-		for (uint32_t i = 0; i < rows; i++)
-			((uint32_t *) out)[i] = rank_of(ranks, ((const uint32_t *) codes)[i]);
+		write_ranks_u32(ranks, codes, type, out, rows);
+}
+
+/*
+ * Returns the table that a named segment is of; of an added one, the first, by whose codes it is.
+ */
+static const page_job *
+table_with(const grouping *g, uint32_t index)
+{
+	const page_job *j = g->pages;
+
+	while (index < g->rows_of.held && index >= j->named_end)
+		j = j->further;
+	return j;
 }
 
 /*
@@ -109,19 +170,23 @@ static void
 put_segment(void *arg, uint32_t worker, uint32_t index)
 {
 	const grouping *g = arg;
-	const page_job *j = g->pages;
+	const page_job *j = table_with(g, index);
 	const segment *s = g->rows_of.of[index];
+	const bool added = index >= g->rows_of.held;
 	const gs_held *named = &g->rows_of.columns[(uint64_t) index * j->ncolumns];
 
 	(void) worker;
 	for (uint32_t c = 0; c < j->ncolumns; c++)
 	{
-		/* added segments have the list's columns alone */
-		const uint32_t column = index < g->rows_of.held ? j->columns[c] : c;
+		const gs_held *held;
+		gs_type type;
 
-		if (g->ranks[c] != NULL)
-			write_ranks(g->ranks[c], j->types[c], s->columns[column].values, (void *) (uintptr_t) named[c].values,
-						s->rows);
+		if (j->ranks[c] == NULL)
+			continue;
+		/* added segments have the list's columns alone, of its types */
+		held = &s->columns[added ? c : j->columns[c]];
+		type = added ? j->types[c] : (gs_type) j->t->types[j->columns[c]];
+		write_ranks(j->ranks[c], type, held->values, j->types[c], (void *) (uintptr_t) named[c].values, s->rows);
 	}
 }
 
@@ -137,13 +202,27 @@ place_values(grouping *g, char *to)
 	{
 		uint32_t c = (uint32_t) (i % g->pages->ncolumns);
 
-		if (g->ranks[c] == NULL)
+		if (g->pages->ranks[c] == NULL)
 			continue;
 		if (to != NULL)
 			g->rows_of.columns[i].values = to + bytes;
 		bytes += ALIGNED(g->rows_of.of[i / g->pages->ncolumns]->rows * gs_type_width(g->pages->types[c]));
 	}
 	return bytes;
+}
+
+/*
+ * Returns the highest rank of a column in any table.
+ */
+static uint32_t
+highest_rank(const grouping *g, uint32_t column)
+{
+	uint32_t highest = 0;
+
+	for (const page_job *j = g->pages; j != NULL; j = j->further)
+		if (j->ranks[column]->highest > highest)
+			highest = j->ranks[column]->highest;
+	return highest;
 }
 
 gs_status
@@ -159,11 +238,11 @@ gsd_ranks_put(grouping *g)
 	if (!gsd_pool_run(g->pages->c, g->rows_of.n, put_segment, g))
 		return GS_CANCELLED;
 	for (uint32_t c = 0; c < g->pages->ncolumns; c++)
-		if (g->ranks[c] != NULL)
+		if (g->pages->ranks[c] != NULL)
 		{
 			const bool nulls = g->ranges[c].nulls;
 
-			g->ranges[c] = (gs_range){.high = {{g->ranks[c]->highest, 0}}, .nulls = nulls};
+			g->ranges[c] = (gs_range){.high = {{highest_rank(g, c), 0}}, .nulls = nulls};
 		}
 	return GS_OK;
 }
@@ -171,9 +250,10 @@ gsd_ranks_put(grouping *g)
 void
 gsd_ranks_free(grouping *g)
 {
-	for (uint32_t c = 0; c < GS_STEPS_MAX_COLUMNS; c++)
-		if (g->ranks[c] != NULL)
-			gsd_place_free(ranks_place(), (char *) g->ranks[c], g->ranks[c]->bytes);
+	for (const page_job *j = g->pages; j != NULL; j = j->further)
+		for (uint32_t c = 0; c < j->ncolumns; c++)
+			if (j->ranks[c] != NULL)
+				gsd_place_free(ranks_place(), (char *) j->ranks[c], j->ranks[c]->bytes);
 	if (g->ranked_values != NULL)
 		gsd_place_free(ranks_place(), g->ranked_values, g->ranked_bytes);
 }

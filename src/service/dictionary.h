@@ -40,11 +40,16 @@ typedef struct gsd_strings
 	uint32_t count;
 } gsd_strings;
 
-/* Ranks of all codes of a column in a question's list, which fit its type: so many follow. */
+/*
+ * Ranks of all codes of a column in a question's list, which fit its type there: so many follow.  The codes are those of
+ * one of its tables: of the first, or of the further one of this number.
+ */
 typedef struct gsd_ranks
 {
 	uint32_t column;
 	uint32_t count;
+	uint32_t table;
+	uint32_t zero;
 	uint32_t ranks[];
 } gsd_ranks;
 

@@ -15,17 +15,17 @@
 #define STRINGS_RELATION (RELATION + 20)
 #define STRINGS_AT (SLOT_BYTES / 2)
 
-/* Makes a table of a column of codes and one of integers. */
+/* Makes a table, the first or the second, of a column of codes and one of integers. */
 static gs_status
-make_strings_table(peer *p, uint8_t type)
+make_strings_table(peer *p, uint32_t number, uint8_t type)
 {
 	char bytes[sizeof(gsd_table) + 2] __attribute__((aligned(8)));
 	gsd_table *m = (gsd_table *) bytes;
 	int fd = make_map("map", F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
 
 	gsd_head(&m->head, GSD_TABLE, sizeof(bytes));
-	m->table = STRINGS_TABLE;
-	m->relation = STRINGS_RELATION;
+	m->table = STRINGS_TABLE + number;
+	m->relation = STRINGS_RELATION + number;
 	m->ncolumns = 2;
 	strcpy(m->folder, FOLDER);
 	m->types[0] = type | GSD_TYPE_CODES;
@@ -57,7 +57,7 @@ put_strings(peer *p, uint32_t first, uint32_t n, uint32_t number, uint32_t lengt
 
 /* Stores a page of 10 rows with the first codes, and with strings that lie in the slot. */
 static gs_status
-store_strings(peer *p, gs_type type, uint64_t strings_at, uint32_t bytes)
+store_strings(peer *p, uint32_t number, gs_type type, uint64_t strings_at, uint32_t bytes)
 {
 	static const gs_column_spec integers = {.type = GS_I32};
 	gs_column_spec specs[2] = {{.type = type}, integers};
@@ -70,7 +70,7 @@ store_strings(peer *p, gs_type type, uint64_t strings_at, uint32_t bytes)
 		((uint8_t *) chunk + chunk->columns[0].values)[i] = i;
 	chunk->rows = 10;
 	gsd_head(&m.head, GSD_STORE, sizeof(m));
-	m.table = STRINGS_TABLE;
+	m.table = STRINGS_TABLE + number;
 	m.pages_at = (chunk->bytes + 7) / 8 * 8;
 	m.npages = 1;
 	m.strings_at = strings_at;
@@ -130,24 +130,26 @@ test_wrong(peer *p)
 	uint32_t bytes = put_strings(p, 0, 3, 500, 5), wrong = GSD_DICTIONARY_MOST_BYTES + 1;
 	char *at = (char *) slot_chunk(p, 0) + STRINGS_AT;
 
-	tap_ok(store_strings(p, GS_U8, STRINGS_AT, 4) == GS_INVALID, "refused: strings without a head");
-	tap_ok(store_strings(p, GS_U8, STRINGS_AT, bytes - 1) == GS_INVALID, "refused: a string cut off");
-	tap_ok(store_strings(p, GS_U8, SLOT_BYTES, bytes) == GS_INVALID, "refused: strings beyond the slot");
-	tap_ok(store_strings(p, GS_U8, (uint64_t) -8, bytes) == GS_INVALID, "refused: strings at the end of all memory");
+	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, 4) == GS_INVALID, "refused: strings without a head");
+	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, bytes - 1) == GS_INVALID, "refused: a string cut off");
+	tap_ok(store_strings(p, 0, GS_U8, SLOT_BYTES, bytes) == GS_INVALID, "refused: strings beyond the slot");
+	tap_ok(store_strings(p, 0, GS_U8, (uint64_t) -8, bytes) == GS_INVALID, "refused: strings at the end of all memory");
 	memcpy(at + sizeof(gsd_strings), &wrong, sizeof(wrong));
-	tap_ok(store_strings(p, GS_U8, STRINGS_AT, SLOT_BYTES - STRINGS_AT) == GS_INVALID, "refused: a string too long");
+	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, SLOT_BYTES - STRINGS_AT) == GS_INVALID, "refused: a string too long");
 	memset(at + 4, 0xff, 4);
-	tap_ok(store_strings(p, GS_U8, STRINGS_AT, bytes) == GS_INVALID, "refused: strings that are not there");
+	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, bytes) == GS_INVALID, "refused: strings that are not there");
 }
 
-/* Asks for the least and greatest rank of the page's codes, of so many tables of ranks. */
+/*
+ * Asks for the least and greatest rank, as values of a type, of the page's codes, in so many lists of ranks; if there is
+ * a further table, of its page, too.  at: where the lists lie.
+ */
 static gs_status
-ask_ranks(peer *p, const gsd_ranks *head, uint32_t first, uint32_t tables)
+say_ranks(peer *p, gs_type type, char *at, const gsd_asked *further, uint32_t lists)
 {
-	static const gs_type types[2] = {GS_U8, GS_I32};
+	const gs_type types[2] = {type, GS_I32};
 	char bytes[sizeof(gsd_ask) + 2 * sizeof(uint32_t)] __attribute__((aligned(8)));
 	gsd_ask *m = (gsd_ask *) bytes;
-	gsd_ranks *ranks = (gsd_ranks *) slot_chunk(p, 2);
 	steps_list l;
 
 	list_begin(&l, types, 2);
@@ -156,22 +158,79 @@ ask_ranks(peer *p, const gsd_ranks *head, uint32_t first, uint32_t tables)
 	list_column(&l, GS_MAX, 0, GS_NUMBER_I32);
 	*(uint64_t *) slot_chunk(p, 0) = 2;
 	memcpy(slot_chunk(p, 1), &l, l.head.bytes);
-	*ranks = *head;
-	for (uint32_t code = 0; code < 202; code++)
-		ranks->ranks[code] = first - code;
+	if (further != NULL)
+	{
+		memcpy(at - gsd_mask_bytes(2), slot_chunk(p, 0), sizeof(uint64_t));
+		memcpy((gsd_asked *) slot_chunk(p, 2), further, sizeof(*further));
+		((gsd_asked *) slot_chunk(p, 2))->columns[0] = 0;
+		((gsd_asked *) slot_chunk(p, 2))->columns[1] = 1;
+	}
 	gsd_head(&m->head, GSD_ASK, sizeof(bytes));
 	m->job = ++p->job;
 	m->steps_bytes = l.head.bytes;
 	m->table = STRINGS_TABLE;
 	m->version = 1;
 	m->blocks = 2;
-	m->ranked = tables;
+	m->further = further != NULL;
+	m->ranked = lists;
 	m->ncolumns = 2;
 	m->columns[0] = 0;
 	m->columns[1] = 1;
 	(void) gsd_send(p->fd, &m->head, -1);
 	say_count(p, GSD_FINISH, 0);
 	return answered(p);
+}
+
+/* Writes ranks of 202 codes, which fall. */
+static void
+put_ranks(char *at, const gsd_ranks *head, uint32_t first)
+{
+	gsd_ranks *ranks = (gsd_ranks *) at;
+
+	*ranks = *head;
+	for (uint32_t code = 0; code < 202; code++)
+		ranks->ranks[code] = first - code;
+}
+
+/* Asks so, by one list of ranks or, wrongly, two. */
+static gs_status
+ask_ranks(peer *p, const gsd_ranks *head, uint32_t first, uint32_t lists)
+{
+	char *at = (char *) slot_chunk(p, 2);
+
+	put_ranks(at, head, first);
+	return say_ranks(p, GS_U8, at, NULL, lists);
+}
+
+/* Two tables, whose codes have ranks of their own, wider than the codes. */
+static void
+test_ranks_of_tables(peer *p)
+{
+	const gs_reduced *r = (const gs_reduced *) (p->ring + SLOTS * SLOT_BYTES);
+	const gsd_ranks first = {.column = 0, .count = 202}, second = {.column = 0, .count = 202, .table = 1},
+					third = {.column = 0, .count = 202, .table = 2}, odd = {.column = 0, .count = 202, .zero = 1};
+	const gsd_asked further = {.table = STRINGS_TABLE + 1, .version = 1, .blocks = 2};
+	char *at = (char *) slot_chunk(p, 2) + gsd_asked_bytes(2) + gsd_mask_bytes(2),
+		 *behind = at + gsd_ranks_bytes(202);
+
+	tap_ok(make_strings_table(p, 1, GS_U8) == GS_OK &&
+			   store_strings(p, 1, GS_U8, STRINGS_AT, put_strings(p, 0, 20, 40, 7)) == GS_OK &&
+			   publish(p, STRINGS_TABLE + 1, 1, 1, 1, (uint32_t) p->in.done.number) == GS_OK,
+		   "a second table, which has other strings");
+	put_ranks(at, &first, 201);
+	put_ranks(behind, &second, 1201);
+	tap_ok(say_ranks(p, GS_U16, at, &further, 2) == GS_OK && r[0].value[0] == 192 && r[1].value[0] == 1201,
+		   "ranks of two tables, wider than codes");
+	tap_ok(say_ranks(p, GS_U8, at, &further, 2) == GS_PROTOCOL, "refused: those of the second do not fit");
+	tap_ok(say_ranks(p, GS_U16, at, &further, 1) == GS_PROTOCOL, "refused: ranks of the first table alone");
+	tap_ok(say_ranks(p, GS_U16, at, &further, 0) == GS_INVALID, "refused: another width without ranks");
+	tap_ok(say_ranks(p, GS_I32, at, &further, 2) == GS_INVALID, "refused: numbers for codes");
+	put_ranks(behind, &third, 1201);
+	tap_ok(say_ranks(p, GS_U16, at, &further, 2) == GS_PROTOCOL, "refused: ranks of a table that is not asked about");
+	put_ranks(at, &odd, 201);
+	tap_ok(say_ranks(p, GS_U16, at, &further, 2) == GS_PROTOCOL, "refused: ranks with something where nothing is to be");
+	say_number(p, GSD_DROP, STRINGS_TABLE + 1);
+	tap_ok(heard_done(p) == GS_OK, "the second table goes");
 }
 
 /* Ranks of codes, and what is wrong about them. */
@@ -197,6 +256,7 @@ test_ranks(peer *p, uint32_t segment)
 	tap_ok(ask_ranks(p, &large, 201, 1) == GS_PROTOCOL, "refused: ranks beyond the ring");
 	tap_ok(ask_ranks(p, &right, 201, 2) == GS_PROTOCOL, "refused: ranks that are not there");
 	tap_ok(ask_ranks(p, &right, 201, 1) == GS_OK && r[0].value[0] == 192, "and then right ones");
+	test_ranks_of_tables(p);
 }
 
 void
@@ -205,21 +265,21 @@ test_strings(peer *p)
 	gsd_entries small, large;
 	uint32_t segment;
 
-	tap_ok(make_strings_table(p, GS_U8) == GS_OK, "a table with a dictionary is made");
-	tap_ok(make_strings_table(p, GS_U8) == GS_OK && make_strings_table(p, GS_U16) == GS_INVALID,
+	tap_ok(make_strings_table(p, 0, GS_U8) == GS_OK, "a table with a dictionary is made");
+	tap_ok(make_strings_table(p, 0, GS_U8) == GS_OK && make_strings_table(p, 0, GS_U16) == GS_INVALID,
 		   "and taken over as it is");
-	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 0, 100, 0, 40)) == GS_OK, "strings come with a segment");
+	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, put_strings(p, 0, 100, 0, 40)) == GS_OK, "strings come with a segment");
 	segment = (uint32_t) p->in.done.number;
 	tap_ok(map_dictionary(p, 0, &small) && strings_right(&small, 100, 40), "and get codes in their order");
-	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 100, 60, 90, 40)) == GS_OK &&
+	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, put_strings(p, 100, 60, 90, 40)) == GS_OK &&
 			   strings_right(&small, 150, 40), "those that were there keep theirs");
 	tap_ok(!map_dictionary(p, 1, &large), "another column has none");
 	test_wrong(p);
-	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 152, 50, 1000, 600)) == GS_OK, "long ones come");
+	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, put_strings(p, 152, 50, 1000, 600)) == GS_OK, "long ones come");
 	tap_ok(map_dictionary(p, 0, &large) && small.file->retired && !large.file->retired &&
 			   gsd_entries_count(&large) == 202 && gsd_entries_find(&large, small.strings, 40) == 0,
 		   "in a larger copy");
-	tap_ok(store_strings(p, GS_U8, STRINGS_AT, put_strings(p, 202, 100, 2000, 8)) == GS_TOO_BIG &&
+	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, put_strings(p, 202, 100, 2000, 8)) == GS_TOO_BIG &&
 			   p->in.done.number == 1,
 		   "more codes than the width has");
 	test_ranks(p, segment);
