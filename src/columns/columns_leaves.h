@@ -68,6 +68,7 @@ typedef struct AskedLeaves
 	bool		shared;			/* further ones are: their strings get codes there */
 } AskedLeaves;
 
+/* Finds out which of so many leaves are held. */
 extern AskedLeaves leaves_asked(Leaf *list, int count);
 
 /*

@@ -114,8 +114,7 @@ number_of(Calling *calling, Datum result)
 	{
 		int32		number = DatumGetInt32(result);
 
-		if (number < 0)
-			calling->why = "a function's result is negative";
+		Assert(number >= 0);
 		calling->most = Max(calling->most, (uint32) number);
 		return (uint32) number;
 	}

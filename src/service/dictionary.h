@@ -41,8 +41,8 @@ typedef struct gsd_strings
 } gsd_strings;
 
 /*
- * Ranks of all codes of a column in a question's list, which fit its type there: so many follow.  The codes are those of
- * one of its tables: of the first, or of the further one of this number.
+ * Ranks of all codes of a column in a question's list, which fit its type there: so many follow.  The codes are those
+ * of one of its tables: of the first, or of the further one of this number.
  */
 typedef struct gsd_ranks
 {

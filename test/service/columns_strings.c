@@ -141,8 +141,8 @@ test_wrong(peer *p)
 }
 
 /*
- * Asks for the least and greatest rank, as values of a type, of the page's codes, in so many lists of ranks; if there is
- * a further table, of its page, too.  at: where the lists lie.
+ * Asks for the least and greatest rank, as values of a type, of the page's codes, in so many lists of ranks; if there
+ * is a further table, of its page, too.  at: where the lists lie.
  */
 static gs_status
 say_ranks(peer *p, gs_type type, char *at, const gsd_asked *further, uint32_t lists)
@@ -228,7 +228,7 @@ test_ranks_of_tables(peer *p)
 	put_ranks(behind, &third, 1201);
 	tap_ok(say_ranks(p, GS_U16, at, &further, 2) == GS_PROTOCOL, "refused: ranks of a table that is not asked about");
 	put_ranks(at, &odd, 201);
-	tap_ok(say_ranks(p, GS_U16, at, &further, 2) == GS_PROTOCOL, "refused: ranks with something where nothing is to be");
+	tap_ok(say_ranks(p, GS_U16, at, &further, 2) == GS_PROTOCOL, "refused: ranks with something where nothing is");
 	say_number(p, GSD_DROP, STRINGS_TABLE + 1);
 	tap_ok(heard_done(p) == GS_OK, "the second table goes");
 }
@@ -268,7 +268,8 @@ test_strings(peer *p)
 	tap_ok(make_strings_table(p, 0, GS_U8) == GS_OK, "a table with a dictionary is made");
 	tap_ok(make_strings_table(p, 0, GS_U8) == GS_OK && make_strings_table(p, 0, GS_U16) == GS_INVALID,
 		   "and taken over as it is");
-	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, put_strings(p, 0, 100, 0, 40)) == GS_OK, "strings come with a segment");
+	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, put_strings(p, 0, 100, 0, 40)) == GS_OK,
+		   "strings come with a segment");
 	segment = (uint32_t) p->in.done.number;
 	tap_ok(map_dictionary(p, 0, &small) && strings_right(&small, 100, 40), "and get codes in their order");
 	tap_ok(store_strings(p, 0, GS_U8, STRINGS_AT, put_strings(p, 100, 60, 90, 40)) == GS_OK &&
