@@ -435,9 +435,9 @@ typedef struct gsd_checked
  * (GSD_WANTED).  Column indexes follow, one for each column of the list.
  *
  * Lists that gs_reduce_rows does not carry out may be about further tables in the same place, whose rows count as well:
- * so many gsd_asked begin in the slot after the list, each behind the mask of the one before.  Behind these gsd_ranks
- * of some columns (dictionary.h) may lie, one behind the other, for all tables: the list is then about the ranks of their
- * codes, and its types are those of ranks.  Chunks have codes, in the list's types, with the first table's ranks.
+ * so many gsd_asked begin in the slot after the list, each behind the mask of the one before.  Behind these may lie
+ * gsd_ranks of some columns (dictionary.h), one behind the other, for all tables: the list is then about the ranks of
+ * their codes, and its types are those of ranks.  Chunks have codes, in the list's types, with the first table's ranks.
  *
  * GSD_POSITIONS instead of the last column's index, of GS_I64: where a row is in the table, its block above
  * GSD_POSITION_BITS of its number in the page, as in chunks.  With no further tables, nor gs_reduce_rows.
