@@ -8,24 +8,21 @@
 #include "src/rows/rowcompare.h"
 #include "spill_merge.h"
 #include "src/merge/merge_proof.h"
+#include "src/merge/merge_rows.h"
 #include "src/merge/merge_tree.h"
 
 struct MergeKeys
 {
-	TupleDesc	desc;
-	int			nkeys;
 	KeyPrefix	prefix;
 	bool		proves;			/* rows ascend by it */
-	SortSupport comparators;	/* of all keys */
+	MergeOrder	order;			/* of all keys */
 };
 
 /* One run, with the row on its top. */
 typedef struct Source
 {
 	RowTape    *tape;			/* NULL: the run in memory */
-	MinimalTuple row;
-	bool		stored;			/* the slot holds the row */
-	TupleTableSlot *slot;
+	MergeRow	row;
 } Source;
 
 struct Merge
@@ -43,9 +40,7 @@ mergekeys_open(const SortColumns *columns, TupleDesc desc)
 {
 	MergeKeys  *keys = palloc0(sizeof(MergeKeys));
 
-	keys->desc = desc;
-	keys->nkeys = columns->nkeys;
-	keys->comparators = open_comparators(columns);
+	mergeorder_open(&keys->order, columns, desc, open_comparators(columns));
 	keyprefix_open(&keys->prefix, columns, desc);
 	keyprefix_encode(&keys->prefix);
 	keys->proves = merge_is_proved();
@@ -55,7 +50,8 @@ mergekeys_open(const SortColumns *columns, TupleDesc desc)
 void
 mergekeys_add_weights(MergeKeys *merge, const SortKey *keys)
 {
-	(void) keyprefix_add_weights(&merge->prefix, keys);
+	if (keyprefix_add_weights(&merge->prefix, keys))
+		mergeorder_add_weights(&merge->order, merge->prefix.nexact, &merge->prefix);
 	merge->proves = false;
 }
 
@@ -73,25 +69,13 @@ read_row(Merge *merge, MergeEntry *entry)
 	Source	   *source = &merge->sources[entry->source];
 	KeyPrefix  *prefix = &merge->keys->prefix;
 
-	source->stored = false;
-	source->row = source->tape ? rowtape_read(source->tape) : merge->next(merge->arg);
-	if (source->row == NULL)
+	mergerow_set(&source->row, source->tape ? rowtape_read(source->tape) : merge->next(merge->arg));
+	if (source->row.tuple == NULL)
 	{
 		mergeentry_end(entry);
 		return;
 	}
-	keyprefix_set_tuple(prefix, source->row);
-	entry->whole = keyprefix_take(prefix, entry->words);
-}
-
-/* A source's row in a slot, for comparison functions. */
-static TupleTableSlot *
-slot_of(Source *source)
-{
-	if (!source->stored)
-		ExecStoreMinimalTuple(source->row, source->slot, false);
-	source->stored = true;
-	return source->slot;
+	entry->whole = mergerow_take(&source->row, prefix, entry->words);
 }
 
 /* Compares the rows of two sources, as a MergeCompare. */
@@ -100,8 +84,7 @@ compare_sources(void *arg, uint32 a, uint32 b)
 {
 	Merge	   *merge = arg;
 
-	return compare_slots(merge->keys->comparators, merge->keys->nkeys, slot_of(&merge->sources[a]),
-						 slot_of(&merge->sources[b]));
+	return mergerow_compare(&merge->keys->order, &merge->sources[a].row, &merge->sources[b].row);
 }
 
 Merge *
@@ -119,7 +102,7 @@ merge_begin(MergeKeys *keys, RowTape **tapes, int ntapes, SpillNext next, void *
 	for (int i = 0; i < nsources; i++)
 	{
 		merge->sources[i].tape = i < ntapes ? tapes[i] : NULL;
-		merge->sources[i].slot = MakeSingleTupleTableSlot(keys->desc, &TTSOpsMinimalTuple);
+		mergerow_open(&merge->sources[i].row, &keys->order);
 		/* allocates the tape's buffer, in the caller's memory context */
 		read_row(merge, &merge->tree.entries[i]);
 	}
@@ -139,14 +122,14 @@ merge_next(Merge *merge)
 		mergetree_advance(tree);
 	}
 	merge->fresh = false;
-	return merge->sources[tree->winner->source].row;
+	return merge->sources[tree->winner->source].row.tuple;
 }
 
 void
 merge_end(Merge *merge)
 {
 	for (uint32 i = 0; i < merge->tree.nsources; i++)
-		ExecDropSingleTupleTableSlot(merge->sources[i].slot);
+		mergerow_close(&merge->sources[i].row);
 	mergetree_close(&merge->tree);
 	pfree(merge->sources);
 	pfree(merge);

@@ -119,27 +119,46 @@ scan_alone(Build *build, Relation heap, Relation index, IndexInfo *info, bool pr
 	return tuples;
 }
 
+/* Scans and sorts the leader's part of a table, beside workers. */
+static IndexRows *
+scan_part(Build *build, IndexWorkers *workers, Relation heap, Relation index, IndexInfo *info, bool progress,
+		  double *tuples)
+{
+	IndexRows  *rows = indexrows_begin(&build->form, build->rows_expected, build->kilobytes, build->workers + 1);
+
+	*tuples = build->access->index_build_range_scan(heap, index, info, false, false, progress, 0, InvalidBlockNumber,
+													indexrows_put, rows, indexworkers_scan(workers));
+	report_sort(progress);
+	indexrows_finish(rows);
+	return rows;
+}
+
 /* Scans and sorts with workers. */
 static double
 scan_with_workers(Build *build, IndexWorkers *workers, Relation heap, Relation index, IndexInfo *info, bool progress,
 				  IndexBuildCallback callback, void *state)
 {
-	IndexRows  *rows = indexrows_begin(&build->form, build->rows_expected, build->kilobytes, build->workers + 1);
-	double		tuples;
+	IndexRows  *rows = NULL;
+	double		tuples = 0;
 	uint64		found;
 	uint64		passed;
+	EngineKind	kind;
 
-	tuples = build->access->index_build_range_scan(heap, index, info, false, false, progress, 0, InvalidBlockNumber,
-												   indexrows_put, rows, indexworkers_scan(workers));
-	report_sort(progress);
-	indexrows_finish(rows);
+	if (indexworkers_take_all(workers))
+	{
+		indexworkers_wait(workers, progress);
+		report_sort(progress);
+	}
+	else
+		rows = scan_part(build, workers, heap, index, info, progress, &tuples);
 	indexworkers_merge(workers, rows);
 	passed = replay(index, &build->form, indexworkers_next, workers, callback, state);
-	found = indexrows_count(rows);
-	indexworkers_end(workers, info, &found, &tuples);
+	found = rows ? indexrows_count(rows) : 0;
+	kind = indexworkers_end(workers, info, &found, &tuples);
 	expect_rows(index, found, passed);
-	stat_count_index(sorter_stats(indexrows_sorter(rows))->kind, found);
-	indexrows_end(rows);
+	stat_count_index(kind, found);
+	if (rows)
+		indexrows_end(rows);
 	return tuples;
 }
 
@@ -159,7 +178,7 @@ sorted_scan(Relation heap, Relation index, IndexInfo *info, bool allow_sync, boo
 	heap->rd_tableam = build->access;
 	maintenance_work_mem = build->kilobytes;
 	if (build->workers > 0)
-		workers = indexworkers_begin(heap, index, info, &build->form, build->workers);
+		workers = indexworkers_begin(heap, index, info, &build->form, build->workers + 1);
 	if (workers)
 		tuples = scan_with_workers(build, workers, heap, index, info, progress, callback, state);
 	else

@@ -1,6 +1,9 @@
 /*
  * index_workers.c: parallel workers, each of which scans and sorts a part of a table, and sends its rows to the leader.
  *
+ * PostgreSQL has the leader scan and sort, too.  If the settings allow one more worker, that takes the leader's part
+ * of the table: what the leader does alone, passing rows on, takes longest, so others should do the rest.
+ *
  * Rows are sent in chunks, each behind the first words of its keys (../merge/key_prefix.h), which the leader merges by.
  * All sources are in the order of keys and numbers, in which no two rows are equal.
  */
@@ -12,6 +15,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "commands/progress.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -26,6 +30,7 @@
 #include "index_choice.h"
 #include "index_workers.h"
 #include "src/base/compat.h"
+#include "src/merge/merge_rows.h"
 #include "src/merge/merge_tree.h"
 #include "src/rows/rowcompare.h"
 
@@ -40,18 +45,23 @@
 #define QUEUE_BYTES ((Size) 256 * 1024)
 #define CHUNK_BYTES ((Size) 32 * 1024)
 
+/* How often the leader looks how far they have scanned, if nothing wakes it. */
+#define LOOK_MS 100
+
 /* What all participants see. */
 typedef struct Shared
 {
 	Oid			heap;
 	Oid			index;
 	bool		concurrent;
-	int			participants;
+	int			participants;	/* that scan and sort */
 	int			kilobytes;		/* maintenance_work_mem */
 	slock_t		mutex;			/* for what workers have found: */
+	int			scanned;		/* workers that have scanned their parts */
 	uint64		rows;
 	double		tuples;
 	bool		broken_chain;	/* a HOT chain without an entry that old snapshots need */
+	EngineKind	kind;			/* what has sorted a worker's rows */
 } Shared;
 
 /* The parallel scan behind it. */
@@ -61,8 +71,10 @@ typedef struct Shared
 typedef struct SentRow
 {
 	uint64		words[KEY_WORDS];
-	uint32		whole;			/* the words are the whole key */
-	uint32		weighed;		/* they have primary weights */
+	bool		whole;			/* the words are the whole key */
+	bool		weighed;		/* they have primary weights */
+	uint16		nweights;		/* bytes of weights behind the row, if words do not have all */
+	uint32		row_bytes;		/* of the row, aligned */
 } SentRow;
 
 StaticAssertDecl(MAXALIGN(sizeof(SentRow)) == sizeof(SentRow), "rows are aligned");
@@ -73,10 +85,8 @@ typedef struct Source
 	shm_mq_handle *queue;		/* NULL: the leader's own */
 	const char *at;				/* the rest of a chunk */
 	const char *end;
-	MinimalTuple row;
+	MergeRow	row;
 	bool		weighed;		/* its rows' words have primary weights */
-	TupleTableSlot *slot;
-	bool		stored;			/* the slot holds the row */
 } Source;
 
 struct IndexWorkers
@@ -94,7 +104,7 @@ struct IndexWorkers
 	KeyPrefix	prefix;			/* of the leader's rows */
 	KeyPrefix	exact;			/* of all rows, if some have words with primary weights and others do not */
 	bool		differ;
-	SortSupport keys;
+	MergeOrder	order;
 	Source	   *sources;
 	MergeTree	tree;
 	bool		fresh;			/* the winner's row has not been given out */
@@ -146,7 +156,7 @@ allocate(IndexWorkers *w, uint64 key, Size bytes)
 
 /* Fills the segment in with what describes the build. */
 static void
-describe(IndexWorkers *w, Relation index, const IndexInfo *info, int workers)
+describe(IndexWorkers *w, Relation index, const IndexInfo *info, int participants, int workers)
 {
 	Size		scan_bytes = table_parallelscan_estimate(w->heap, w->snapshot);
 	Shared	   *shared = allocate(w, KEY_SHARED, BUFFERALIGN(sizeof(Shared)) + scan_bytes);
@@ -154,7 +164,7 @@ describe(IndexWorkers *w, Relation index, const IndexInfo *info, int workers)
 	shared->heap = RelationGetRelid(w->heap);
 	shared->index = RelationGetRelid(index);
 	shared->concurrent = info->ii_Concurrent;
-	shared->participants = workers + 1;
+	shared->participants = participants;
 	shared->kilobytes = maintenance_work_mem;
 	SpinLockInit(&shared->mutex);
 	table_parallelscan_initialize(w->heap, SHARED_SCAN(shared), w->snapshot);
@@ -193,9 +203,10 @@ leave(IndexWorkers *w)
 }
 
 IndexWorkers *
-indexworkers_begin(Relation heap, Relation index, IndexInfo *info, const IndexForm *form, int workers)
+indexworkers_begin(Relation heap, Relation index, IndexInfo *info, const IndexForm *form, int participants)
 {
 	IndexWorkers *w = palloc0(sizeof(IndexWorkers));
+	int			workers = Min(participants, max_parallel_maintenance_workers);
 
 	w->heap = heap;
 	w->form = form;
@@ -209,7 +220,7 @@ indexworkers_begin(Relation heap, Relation index, IndexInfo *info, const IndexFo
 	/* without a segment it has the leader's memory alone, and no workers */
 	if (w->pcxt->seg != NULL)
 	{
-		describe(w, index, info, workers);
+		describe(w, index, info, participants, workers);
 		make_queues(w, workers);
 		LaunchParallelWorkers(w->pcxt);
 		for (int i = 0; i < w->pcxt->nworkers_launched; i++)
@@ -221,10 +232,48 @@ indexworkers_begin(Relation heap, Relation index, IndexInfo *info, const IndexFo
 	return NULL;
 }
 
+bool
+indexworkers_take_all(const IndexWorkers *w)
+{
+	return w->pcxt->nworkers_launched == w->shared->participants;
+}
+
 TableScanDesc
 indexworkers_scan(IndexWorkers *w)
 {
 	return begin_parallel_scan(w->heap, SHARED_SCAN(w->shared));
+}
+
+/* Shows how much of the table workers have scanned. */
+static void
+report_scan(IndexWorkers *w)
+{
+	ParallelBlockTableScanDesc scan = (ParallelBlockTableScanDesc) SHARED_SCAN(w->shared);
+	uint64		taken = pg_atomic_read_u64(&scan->phs_nallocated);
+
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, scan->phs_nblocks);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, (int64) Min(taken, scan->phs_nblocks));
+}
+
+void
+indexworkers_wait(IndexWorkers *w, bool progress)
+{
+	bool		scanned = false;
+
+	/* an error if one could not start, without which its part would be missing */
+	WaitForParallelWorkersToAttach(w->pcxt);
+	while (!scanned)
+	{
+		if (progress)
+			report_scan(w);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, LOOK_MS,
+						 WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		SpinLockAcquire(&w->shared->mutex);
+		scanned = w->shared->scanned == w->pcxt->nworkers_launched;
+		SpinLockRelease(&w->shared->mutex);
+	}
 }
 
 /* The first row of a chunk, which is in source->at; false if the worker has sent all. */
@@ -241,21 +290,13 @@ receive_chunk(Source *source)
 	return true;
 }
 
-/* Takes the words of a row. */
-static inline void
-take_words(KeyPrefix *prefix, MinimalTuple row, MergeEntry *entry)
-{
-	keyprefix_set_tuple(prefix, row);
-	entry->whole = keyprefix_take(prefix, entry->words);
-}
-
 /* Moves the leader's source to its next row, with its words. */
 static void
 read_own_row(IndexWorkers *w, Source *source, MergeEntry *entry)
 {
-	source->row = indexrows_next(w->rows);
-	if (source->row != NULL)
-		take_words(&w->prefix, source->row, entry);
+	mergerow_set(&source->row, indexrows_next(w->rows));
+	if (source->row.tuple != NULL)
+		entry->whole = mergerow_take(&source->row, &w->prefix, entry->words);
 }
 
 /* A worker's. */
@@ -264,15 +305,17 @@ read_sent_row(Source *source, MergeEntry *entry)
 {
 	const SentRow *sent;
 
-	source->row = NULL;
+	mergerow_set(&source->row, NULL);
 	if (source->at == source->end && !receive_chunk(source))
 		return;
 	sent = (const SentRow *) source->at;
 	memcpy(entry->words, sent->words, sizeof(entry->words));
-	entry->whole = sent->whole != 0;
-	source->weighed = sent->weighed != 0;
-	source->row = (MinimalTuple) (sent + 1);
-	source->at += sizeof(SentRow) + MAXALIGN(source->row->t_len);
+	entry->whole = sent->whole;
+	source->weighed = sent->weighed;
+	source->row.tuple = (MinimalTuple) (sent + 1);
+	source->row.weights = source->at + sizeof(SentRow) + sent->row_bytes;
+	source->row.nweights = sent->nweights;
+	source->at = source->row.weights + MAXALIGN(sent->nweights);
 }
 
 /* Moves a source to its next row. */
@@ -281,25 +324,14 @@ read_row(IndexWorkers *w, MergeEntry *entry)
 {
 	Source	   *source = &w->sources[entry->source];
 
-	source->stored = false;
 	if (source->queue == NULL)
 		read_own_row(w, source, entry);
 	else
 		read_sent_row(source, entry);
-	if (source->row == NULL)
+	if (source->row.tuple == NULL)
 		mergeentry_end(entry);
 	else if (unlikely(w->differ))
-		take_words(&w->exact, source->row, entry);
-}
-
-/* A source's row in a slot. */
-static TupleTableSlot *
-slot_of(Source *source)
-{
-	if (!source->stored)
-		ExecStoreMinimalTuple(source->row, source->slot, false);
-	source->stored = true;
-	return source->slot;
+		entry->whole = mergerow_take(&source->row, &w->exact, entry->words);
 }
 
 /* Compares the rows of two sources, as a MergeCompare. */
@@ -308,7 +340,7 @@ compare_sources(void *arg, uint32 a, uint32 b)
 {
 	IndexWorkers *w = arg;
 
-	return compare_slots(w->keys, w->columns.nkeys, slot_of(&w->sources[a]), slot_of(&w->sources[b]));
+	return mergerow_compare(&w->order, &w->sources[a].row, &w->sources[b].row);
 }
 
 /* Opens what gives rows the words of their keys; rows: with primary weights, if the sort has them.  True: they do. */
@@ -331,32 +363,35 @@ read_first_rows(IndexWorkers *w)
 	for (uint32 i = 0; i < w->tree.nsources; i++)
 	{
 		read_row(w, &w->tree.entries[i]);
-		if (w->sources[i].row != NULL)
+		if (w->sources[i].row.tuple != NULL)
 			weighed[w->sources[i].weighed] = true;
 	}
 	w->differ = weighed[false] && weighed[true];
 	for (uint32 i = 0; w->differ && i < w->tree.nsources; i++)
-		if (w->sources[i].row != NULL)
-			take_words(&w->exact, w->sources[i].row, &w->tree.entries[i]);
+		if (w->sources[i].row.tuple != NULL)
+			w->tree.entries[i].whole = mergerow_take(&w->sources[i].row, &w->exact, w->tree.entries[i].words);
 }
 
 void
 indexworkers_merge(IndexWorkers *w, IndexRows *rows)
 {
-	uint32		nsources = (uint32) w->pcxt->nworkers_launched + 1;
+	uint32		own = rows ? 1 : 0;
+	uint32		nsources = (uint32) w->pcxt->nworkers_launched + own;
 
 	/* an error if one could not start */
 	WaitForParallelWorkersToAttach(w->pcxt);
 	w->rows = rows;
-	w->keys = open_comparators(&w->columns);
+	mergeorder_open(&w->order, &w->columns, w->form->desc, open_comparators(&w->columns));
 	w->sources = palloc0(sizeof(Source) * nsources);
-	w->sources[0].weighed = open_prefix(&w->prefix, &w->columns, w->form->desc, rows);
+	if (rows)
+		w->sources[0].weighed = open_prefix(&w->prefix, &w->columns, w->form->desc, rows);
 	(void) open_prefix(&w->exact, &w->columns, w->form->desc, NULL);
+	mergeorder_add_weights(&w->order, w->exact.nexact, &w->prefix);
 	mergetree_open(&w->tree, nsources, compare_sources, w);
 	for (uint32 i = 0; i < nsources; i++)
 	{
-		w->sources[i].queue = i > 0 ? w->queues[i - 1] : NULL;
-		w->sources[i].slot = MakeSingleTupleTableSlot(w->form->desc, &TTSOpsMinimalTuple);
+		w->sources[i].queue = i < own ? NULL : w->queues[i - own];
+		mergerow_open(&w->sources[i].row, &w->order);
 	}
 	read_first_rows(w);
 	mergetree_start(&w->tree);
@@ -375,12 +410,13 @@ indexworkers_next(void *arg)
 		mergetree_advance(tree);
 	}
 	w->fresh = false;
-	return w->sources[tree->winner->source].row;
+	return w->sources[tree->winner->source].row.tuple;
 }
 
-void
+EngineKind
 indexworkers_end(IndexWorkers *w, IndexInfo *info, uint64 *rows, double *tuples)
 {
+	EngineKind	kind = w->shared->kind;
 	int			workers = w->pcxt->nworkers_launched;
 
 	WaitForParallelWorkersToFinish(w->pcxt);
@@ -389,12 +425,14 @@ indexworkers_end(IndexWorkers *w, IndexInfo *info, uint64 *rows, double *tuples)
 	*rows += w->shared->rows;
 	*tuples += w->shared->tuples;
 	info->ii_BrokenHotChain |= w->shared->broken_chain;
-	for (int i = 0; i <= workers; i++)
-		ExecDropSingleTupleTableSlot(w->sources[i].slot);
+	for (uint32 i = 0; i < w->tree.nsources; i++)
+		mergerow_close(&w->sources[i].row);
 	mergetree_close(&w->tree);
-	keyprefix_close(&w->prefix);
+	if (w->rows)
+		keyprefix_close(&w->prefix);
 	keyprefix_close(&w->exact);
 	leave(w);
+	return kind;
 }
 
 /* Notes what a worker has found. */
@@ -402,6 +440,7 @@ static void
 note_found(Shared *shared, uint64 rows, double tuples, bool broken_chain)
 {
 	SpinLockAcquire(&shared->mutex);
+	shared->scanned++;
 	shared->rows += rows;
 	shared->tuples += tuples;
 	shared->broken_chain |= broken_chain;
@@ -430,9 +469,9 @@ send_chunk(Chunk *chunk)
 
 /* Adds a row to the chunk, of which it may be the only one; false if the leader has gone. */
 static bool
-send_row(Chunk *chunk, MinimalTuple row, const SentRow *head)
+send_row(Chunk *chunk, MinimalTuple row, const SentRow *head, const char *weights)
 {
-	Size		bytes = sizeof(SentRow) + MAXALIGN(row->t_len);
+	Size		bytes = sizeof(SentRow) + head->row_bytes + MAXALIGN(head->nweights);
 
 	if (chunk->used + bytes > CHUNK_BYTES && !send_chunk(chunk))
 		return false;
@@ -443,6 +482,8 @@ send_row(Chunk *chunk, MinimalTuple row, const SentRow *head)
 	}
 	memcpy(chunk->data + chunk->used, head, sizeof(SentRow));
 	memcpy(chunk->data + chunk->used + sizeof(SentRow), row, row->t_len);
+	if (head->nweights > 0)
+		memcpy(chunk->data + chunk->used + sizeof(SentRow) + head->row_bytes, weights, head->nweights);
 	chunk->used += bytes;
 	return true;
 }
@@ -454,19 +495,31 @@ send_rows(shm_mq_handle *queue, const IndexForm *form, IndexRows *rows)
 	Chunk		chunk = {.queue = queue, .data = palloc0(CHUNK_BYTES), .room = CHUNK_BYTES};
 	SortColumns columns = with_number(form);
 	KeyPrefix	prefix;
-	MinimalTuple row;
+	MergeOrder	order;
+	MergeRow	row;
 	bool		open = true;
 	SentRow		head = {.weighed = open_prefix(&prefix, &columns, form->desc, rows)};
 
-	while (open && (row = indexrows_next(rows)) != NULL)
+	mergeorder_open(&order, &columns, form->desc, open_comparators(&columns));
+	mergeorder_add_weights(&order, prefix.nexact, &prefix);
+	mergerow_open(&row, &order);
+	while (open)
 	{
+		const char *weights;
+
 		CHECK_FOR_INTERRUPTS();
-		keyprefix_set_tuple(&prefix, row);
-		head.whole = keyprefix_take(&prefix, head.words);
-		open = send_row(&chunk, row, &head);
+		mergerow_set(&row, indexrows_next(rows));
+		if (row.tuple == NULL)
+			break;
+		head.whole = mergerow_take(&row, &prefix, head.words);
+		weights = mergerow_weights(&order, &row);
+		head.nweights = (uint16) row.nweights;
+		head.row_bytes = (uint32) MAXALIGN(row.tuple->t_len);
+		open = send_row(&chunk, row.tuple, &head, weights);
 	}
 	if (open)
 		(void) send_chunk(&chunk);
+	mergerow_close(&row);
 	keyprefix_close(&prefix);
 }
 
@@ -487,6 +540,8 @@ work(Shared *shared, shm_mq_handle *queue, Relation heap, Relation index)
 									begin_parallel_scan(heap, SHARED_SCAN(shared)));
 	note_found(shared, indexrows_count(rows), tuples, info->ii_BrokenHotChain);
 	indexrows_finish(rows);
+	/* of any worker, as all sort alike */
+	shared->kind = sorter_stats(indexrows_sorter(rows))->kind;
 	send_rows(queue, &form, rows);
 	indexrows_end(rows);
 }

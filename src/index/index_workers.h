@@ -12,18 +12,27 @@
 
 typedef struct IndexWorkers IndexWorkers;
 
-/* Starts up to so many workers, which share maintenance_work_mem with the leader; NULL: none came. */
+/*
+ * Starts workers, so that so many processes scan and sort, which share maintenance_work_mem: workers alone, or the
+ * leader with them, if the settings do not allow as many, or fewer came.  NULL: none came.
+ */
 extern IndexWorkers *indexworkers_begin(Relation heap, Relation index, IndexInfo *info, const IndexForm *form,
-										int workers);
+										int participants);
 
-/* The leader's part of the scan, which ends it. */
+/* Do they take all of the table? */
+extern bool indexworkers_take_all(const IndexWorkers *workers);
+
+/* Waits until they have scanned it; progress: and shows how far they are. */
+extern void indexworkers_wait(IndexWorkers *workers, bool progress);
+
+/* Else the leader's part of the scan, which ends it. */
 extern TableScanDesc indexworkers_scan(IndexWorkers *workers);
 
-/* Begins to merge the leader's rows, which are sorted, with those of the workers.  Then returns the next. */
+/* Begins to merge the rows of workers, and the leader's, if it has sorted some.  Then returns the next. */
 extern void indexworkers_merge(IndexWorkers *workers, IndexRows *rows);
 extern MinimalTuple indexworkers_next(void *workers);
 
-/* Ends the workers; adds the rows and tuples that they have found, and what they know of the index. */
-extern void indexworkers_end(IndexWorkers *workers, IndexInfo *info, uint64 *rows, double *tuples);
+/* Ends the workers; adds the rows and tuples that they found, and what they know of the index.  Returns who sorted. */
+extern EngineKind indexworkers_end(IndexWorkers *workers, IndexInfo *info, uint64 *rows, double *tuples);
 
 #endif

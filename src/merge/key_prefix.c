@@ -111,7 +111,19 @@ keyprefix_take_bytes(KeyPrefix *prefix, uint64 *words)
 
 	for (int i = 0; i < KEY_WORDS; i++)
 		words[i] = pg_ntoh64(bytes[i]);
+	prefix->cut = n > KEY_BYTES && prefix->nwritten > prefix->nexact;
 	return n <= KEY_BYTES && prefix->nexact == prefix->columns.nkeys;
+}
+
+Size
+keyprefix_take_weights(KeyPrefix *prefix, Datum value, char *to)
+{
+	MemoryContext old = MemoryContextSwitchTo(prefix->scratch);
+	Size		n = sortkey_prefix(&prefix->keys[prefix->nexact], value, false, to, WEIGHTS_BYTES);
+
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(prefix->scratch);
+	return Min(n, WEIGHTS_BYTES);
 }
 
 void

@@ -24,6 +24,7 @@ typedef struct KeyPrefix
 	int			nwritten;		/* keys in words: those, and one by its primary weights */
 	bool		fixed;			/* these are of fixed width */
 	bool		single;			/* one key of no more than a word is all */
+	bool		cut;			/* the present row's primary weights go on behind its words */
 	MemoryContext scratch;		/* for encoding one row */
 
 	KeyPlace   *places;			/* in minimal tuples */
@@ -43,6 +44,12 @@ extern void keyprefix_encode(KeyPrefix *prefix);
  * has to live on.  The words may then be wrong.  False: it is not.
  */
 extern bool keyprefix_add_weights(KeyPrefix *prefix, const SortKey *keys);
+
+/* Weights that are compared where words are equal, at most. */
+#define WEIGHTS_BYTES 128
+
+/* Writes the first of these of a value of the key with primary weights, words' own among them; returns how many. */
+extern Size keyprefix_take_weights(KeyPrefix *prefix, Datum value, char *to);
 
 /* Ends it; its arrays stay the context's. */
 extern void keyprefix_close(KeyPrefix *prefix);

@@ -133,6 +133,38 @@ SELECT counted('order') - :before;
 DROP INDEX i;
 SQL
 }
+
+# the table asks for two workers; where the settings allow one more, the leader only merges
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION worked(t text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+	BEGIN
+		IF pg_backend_pid() = current_setting('test.leader', true)::int THEN RAISE EXCEPTION 'the leader scans'; END IF;
+		RETURN t;
+	END $$;
+SQL
+foreach my $case ([ 2, '', qr/the leader scans/, 'two workers and the leader scan' ],
+	[ 3, '3', qr/^$/, 'three workers alone scan and sort' ])
+{
+	my ($workers, $sorts, $says, $what) = @$case;
+	$node->psql('postgres', <<"SQL", stdout => \$out, stderr => \$err);
+SELECT set_config('test.leader', pg_backend_pid()::text, false) \\gset
+SET max_parallel_maintenance_workers = $workers;
+SELECT counted('order') before \\gset
+CREATE INDEX i ON b (worked(slow(t))) WHERE id % 4 = 0;
+SELECT counted('order') - :before;
+SQL
+	is($out, $sorts, $what);
+	like($err, $says, 'as the function sees');
+}
+is($node->safe_psql('postgres', q{SELECT checked('i')}), 'checked', 'and the index is right');
+$node->safe_psql('postgres', 'DROP INDEX i');
+my $slow = $node->background_psql('postgres');
+$slow->query_until(qr/started/, "\\echo started\nSET max_parallel_maintenance_workers = 3;\n"
+	. "CREATE INDEX i ON b (slow(t)) WHERE id % 4 < 3;\n");
+ok($node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_stat_progress_create_index WHERE '
+	. 'blocks_done BETWEEN 1 AND blocks_total'), 'and it shows how far they are');
+$slow->query_safe('DROP INDEX i');
+$slow->quit;
 foreach my $case (
 	[ 'gpusort.index_builds = on', '(a)',
 		qr/gpusort leaves the build of index "i" to PostgreSQL: .*first key/, 'an int' ],
