@@ -115,7 +115,8 @@ plan_values(gs_cpu_windows *w)
 			return false;
 		columns[n++].column = column;
 	}
-	return gs_packed_orders_make(&r->values, w->head.steps, w->head.ranges, columns, n, GS_GROUPS_KEY_BITS) == GS_OK;
+	return gs_packed_orders_make(&r->values, w->head.steps, w->head.ranges, NULL, columns, n,
+								 GS_GROUPS_KEY_BITS) == GS_OK;
 }
 
 /* Plans single records, if all that they have fits. */
