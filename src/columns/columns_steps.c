@@ -55,8 +55,6 @@ typedef struct Translation
 	Fragment   *fragments;		/* a stack */
 } Translation;
 
-/* ---------------------------------------------------------------- writing */
-
 /* Writes the header. */
 static void
 put_header(StepsWriter *writer, const ColumnsQuery *query)

@@ -49,8 +49,6 @@ typedef struct Offer
 	bool		rows;			/* with what windows give, which are counted as groups */
 } Offer;
 
-/* ---------------------------------------------------------------- what can be answered */
-
 /* Returns the range table entry of a relation. */
 static const RangeTblEntry *
 entry_of(const Offer *offer, const RelOptInfo *rel)
@@ -467,8 +465,6 @@ offer_count(Offer *offer)
 	path->methods = &path_methods;
 	add_path(offer->grouped, &path->path);
 }
-
-/* ---------------------------------------------------------------- the plan */
 
 /* Returns an expression that no other one equals, since no scalar is tested as a row. */
 static Expr *

@@ -77,7 +77,7 @@ read_ranks(grouping *g, const char *at, uint64_t available, uint64_t *used)
 }
 
 /*
- * Returns true if each column has ranks for all tables, or for none of them and its own type there; positions have none.
+ * Returns true if each column but positions has ranks for all tables, or for none of them and its own type there.
  */
 static bool
 are_complete(const grouping *g)

@@ -430,17 +430,15 @@ typedef struct gsd_checked
 
 /*
  * A list of steps (kernels/gs_steps.h) over the rows of the pages whose bits are set in the mask, which begins in slot
- * 0, and over rows that GSD_ADD brings, in chunks of the list's columns.  The list begins in the slot after the mask;
- * the slots after the list, and after further tables, are free for chunks.  Pages with clear bits are wanted
- * (GSD_WANTED).  Column indexes follow, one for each column of the list.
+ * 0, and over rows of GSD_ADD, in chunks of the list's columns.  The list begins in the slot after the mask; the slots
+ * after it and further tables are free for chunks.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes
+ * follow, one for each column of the list.
  *
- * Lists that gs_reduce_rows does not carry out may be about further tables in the same place, whose rows count as well:
- * so many gsd_asked begin in the slot after the list, each behind the mask of the one before.  Behind these may lie
- * gsd_ranks of some columns (dictionary.h), one behind the other, for all tables: the list is then about the ranks of
- * their codes, and its types are those of ranks.  Chunks have codes, in the list's types, with the first table's ranks.
- *
- * GSD_POSITIONS instead of the last column's index, of GS_I64: where a row is in the table, its block above
- * GSD_POSITION_BITS of its number in the page, as in chunks.  With no further tables, nor gs_reduce_rows.
+ * Lists that gs_reduce_rows does not carry out may be about further tables in the same place: so many gsd_asked begin
+ * in the slot after the list, each behind the mask of the one before.  Behind these may lie gsd_ranks of some columns
+ * (dictionary.h), for all tables: the list is then about ranks of their codes, and its types are those of ranks.
+ * Chunks have codes, in the list's types, with the first table's ranks.  GSD_POSITIONS for the last column, of GS_I64:
+ * a row's block above GSD_POSITION_BITS of its number in the page, as in chunks; with no further tables.
  */
 #define GSD_POSITIONS UINT32_MAX
 #define GSD_POSITION_BITS 11

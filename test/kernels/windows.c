@@ -5,14 +5,13 @@
  */
 #include "scan_test.h"
 #include "steps_table.h"
+#include "windows_data.h"
 #include "windows_reference.h"
 
 #include "../../kernels/common/steps_row.h"
 #include "../../kernels/cpu/cpu.h"
 
 #define MOST_WORKERS 3
-#define SOURCE		 5 /* columns: partition, order, two values, a number of the row */
-#define NUMBER		 4
 #define MOST_FUNCTIONS 5
 #define MOST_WINDOWS 3
 
@@ -133,83 +132,6 @@ one_list(const table *t, const steps_list *l, const char *what)
 	if (e != NULL)
 		drop_expected(e);
 	windows_drop(&rows);
-}
-
-/* ---- data */
-
-/* Has integers of 8 bytes be multiples of a number, as timestamps of seconds are, more than some other; or one not. */
-static void
-make_apart(table *t, uint32_t c)
-{
-	static const int64_t numbers[] = {1000000, 86400000000, 3, (int64_t) 1 << 40, 1000003};
-	const int64_t number = numbers[rnd() % 5], first = (int64_t) (rnd() % 1000) - 500;
-
-	for (uint32_t s = 0; s < SEGMENTS && t->types[c] == GS_I64; s++)
-		for (uint32_t r = 0; r < t->plain[s].rows; r++)
-			((int64_t *) t->plain[s].values[c])[r] = (int64_t) (rnd() % 200000) * number + first;
-	if (t->types[c] == GS_I64 && rnd() % 4 == 0 && t->plain[1].rows > 0)
-		((int64_t *) t->plain[1].values[c])[rnd() % t->plain[1].rows]++;
-}
-
-/* Has numbers nearly grow with the rows: exchanges those of two neighbours with equal keys and orders. */
-static void
-exchange(const table *t, uint32_t segment)
-{
-	const size_t widths[2] = {gs_type_width(t->types[0]), gs_type_width(t->types[1])};
-	const plain_segment *s = &t->plain[segment];
-	const uint32_t r = s->rows < 2 ? 0 : (uint32_t) (rnd() % (s->rows - 1));
-	int32_t *number = (int32_t *) s->values[NUMBER] + r;
-
-	if (s->rows < 2)
-		return;
-	for (uint32_t c = 0; c < 2; c++)
-		memcpy(s->values[c] + (r + 1) * widths[c], s->values[c] + r * widths[c], widths[c]);
-	number[0]++, number[1]--;
-}
-
-/* A table of some rows at most, with columns as above. */
-static void
-fill_rows(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_type order, gs_type first, gs_type second)
-{
-	const gs_type types[SOURCE] = {key, order, first, second, GS_I32};
-	uint64_t rows;
-	int32_t number = 0;
-
-	for (;; drop_table(t))
-	{
-		make_table(t, SOURCE, types);
-		rows = 0;
-		for (uint32_t s = 0; s < SEGMENTS; s++)
-			rows += t->plain[s].rows;
-		if (rows <= most)
-			break;
-	}
-	make_key(t, 0, partitions);
-	if (rnd() % 3)
-		make_key(t, 1, rnd() % 2 ? 5 : 100000);
-	if (rnd() % 3)
-		make_apart(t, (uint32_t) (rnd() % 3 > 0));
-	if (rnd() % 2)
-		make_key(t, 2, 3);
-	for (uint32_t s = 0; s < SEGMENTS; s++)
-	{
-		for (uint32_t r = 0; r < t->plain[s].rows; r++)
-			((int32_t *) t->plain[s].values[NUMBER])[r] = number++;
-		if (t->plain[s].nulls[NUMBER] != NULL)
-			memset(t->plain[s].nulls[NUMBER], 0, (t->plain[s].rows + 63) / 64 * 8);
-		if (partitions == 1 && t->plain[s].nulls[0] != NULL)
-			memset(t->plain[s].nulls[0], 0, (t->plain[s].rows + 63) / 64 * 8);
-	}
-}
-
-/* Likewise, where the engine reads it. */
-static void
-make_rows(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_type order, gs_type first, gs_type second)
-{
-	fill_rows(t, most, partitions, key, order, first, second);
-	if (rnd() % 2)
-		exchange(t, (uint32_t) (rnd() % SEGMENTS));
-	put_table(t);
 }
 
 /* ---- random lists */
@@ -482,7 +404,7 @@ random_lists(uint64_t most, uint64_t partitions)
 		types[i] = i == 1 && rnd() % 4 == 0 ? GS_I64 : (gs_type) (rnd() % GS_BYTES);
 	snprintf(what, sizeof(what), "%llu partitions, %s, %s, %s", (unsigned long long) partitions, type_name(types[0]),
 			 type_name(types[1]), type_name(types[2]));
-	make_rows(&t, most, partitions, types[0], types[1], types[2], types[3]);
+	windows_rows(&t, most, partitions, types[0], types[1], types[2], types[3]);
 	for (int turn = 0; turn < 6; turn++)
 		random_list(&t, what);
 	differences(&t, what);
@@ -497,14 +419,14 @@ nearly(void)
 
 	for (int turn = 0; turn < 9; turn++, drop_table(&t))
 	{
-		fill_rows(&t, 6000, 3, GS_I32, GS_I64, GS_I16, GS_I32);
+		windows_fill(&t, 6000, 3, GS_I32, GS_I64, GS_I16, GS_I32);
 		for (uint32_t s = 0; s < SEGMENTS; s++)
 			for (uint32_t r = 0; r < t.plain[s].rows; r++)
 				((int64_t *) t.plain[s].values[1])[r] = (int64_t) (rnd() % 50) * 1000000000;
 		if (turn % 3 == 1 && t.plain[1].rows > 0)
 			((int64_t *) t.plain[1].values[1])[rnd() % t.plain[1].rows]++;
 		for (uint32_t s = 0; turn % 3 == 2 && s < SEGMENTS; s++)
-			exchange(&t, s);
+			windows_exchange(&t, s);
 		put_table(&t);
 		for (int i = 0; i < 8; i++)
 			random_list(&t, "nearly in order, or apart");
@@ -524,7 +446,7 @@ every_function(gs_type type)
 	bool wide; /* the orders may have no room in a word */
 	char what[64];
 
-	make_rows(&t, small_only ? 1000 : 3000, 1 + rnd() % 20, GS_I16, (gs_type) (rnd() % GS_BYTES), type, GS_I32);
+	windows_rows(&t, small_only ? 1000 : 3000, 1 + rnd() % 20, GS_I16, (gs_type) (rnd() % GS_BYTES), type, GS_I32);
 	range = column_range(&t, 1);
 	number = column_range(&t, NUMBER);
 	wide = range_bits(&range, t.types[1]) + range_bits(&number, GS_I32) > 64;
@@ -576,7 +498,7 @@ runs_over_blocks(void)
 	uint32_t of = 0, at = 0;
 	double zero = 0.0;
 
-	make_rows(&t, 9000, 1, GS_I16, GS_I32, GS_F64, GS_F64);
+	windows_rows(&t, 9000, 1, GS_I16, GS_I32, GS_F64, GS_F64);
 	for (uint32_t s = 0; s < SEGMENTS; s++)
 		for (uint32_t r = 0; r < t.plain[s].rows; r++)
 		{

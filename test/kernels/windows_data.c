@@ -1,0 +1,78 @@
+/*
+ * windows_data.c: see windows_data.h.
+ */
+#include "windows_data.h"
+
+#include "scan_test.h"
+
+/* Has integers of 8 bytes be multiples of a number, as timestamps of seconds are, more than some other; or one not. */
+static void
+make_apart(table *t, uint32_t c)
+{
+	static const int64_t numbers[] = {1000000, 86400000000, 3, (int64_t) 1 << 40, 1000003};
+	const int64_t number = numbers[rnd() % 5], first = (int64_t) (rnd() % 1000) - 500;
+
+	for (uint32_t s = 0; s < SEGMENTS && t->types[c] == GS_I64; s++)
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+			((int64_t *) t->plain[s].values[c])[r] = (int64_t) (rnd() % 200000) * number + first;
+	if (t->types[c] == GS_I64 && rnd() % 4 == 0 && t->plain[1].rows > 0)
+		((int64_t *) t->plain[1].values[c])[rnd() % t->plain[1].rows]++;
+}
+
+void
+windows_exchange(const table *t, uint32_t segment)
+{
+	const size_t widths[2] = {gs_type_width(t->types[0]), gs_type_width(t->types[1])};
+	const plain_segment *s = &t->plain[segment];
+	const uint32_t r = s->rows < 2 ? 0 : (uint32_t) (rnd() % (s->rows - 1));
+	int32_t *number = (int32_t *) s->values[NUMBER] + r;
+
+	if (s->rows < 2)
+		return;
+	for (uint32_t c = 0; c < 2; c++)
+		memcpy(s->values[c] + (r + 1) * widths[c], s->values[c] + r * widths[c], widths[c]);
+	number[0]++, number[1]--;
+}
+
+void
+windows_fill(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_type order, gs_type first, gs_type second)
+{
+	const gs_type types[SOURCE] = {key, order, first, second, GS_I32};
+	uint64_t rows;
+	int32_t number = 0;
+
+	for (;; drop_table(t))
+	{
+		make_table(t, SOURCE, types);
+		rows = 0;
+		for (uint32_t s = 0; s < SEGMENTS; s++)
+			rows += t->plain[s].rows;
+		if (rows <= most)
+			break;
+	}
+	make_key(t, 0, partitions);
+	if (rnd() % 3)
+		make_key(t, 1, rnd() % 2 ? 5 : 100000);
+	if (rnd() % 3)
+		make_apart(t, (uint32_t) (rnd() % 3 > 0));
+	if (rnd() % 2)
+		make_key(t, 2, 3);
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+	{
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+			((int32_t *) t->plain[s].values[NUMBER])[r] = number++;
+		if (t->plain[s].nulls[NUMBER] != NULL)
+			memset(t->plain[s].nulls[NUMBER], 0, (t->plain[s].rows + 63) / 64 * 8);
+		if (partitions == 1 && t->plain[s].nulls[0] != NULL)
+			memset(t->plain[s].nulls[0], 0, (t->plain[s].rows + 63) / 64 * 8);
+	}
+}
+
+void
+windows_rows(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_type order, gs_type first, gs_type second)
+{
+	windows_fill(t, most, partitions, key, order, first, second);
+	if (rnd() % 2)
+		windows_exchange(t, (uint32_t) (rnd() % SEGMENTS));
+	put_table(t);
+}

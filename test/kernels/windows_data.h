@@ -1,0 +1,21 @@
+/*
+ * windows_data.h: tables for lists with windows.
+ */
+#ifndef GPUSORT_TEST_WINDOWS_DATA_H
+#define GPUSORT_TEST_WINDOWS_DATA_H
+
+#include "steps_table.h"
+
+#define SOURCE 5 /* columns: partition, order, two values, a number of the row */
+#define NUMBER 4
+
+/* Makes a table of some rows at most, with columns as above, in plain memory; their numbers grow. */
+void windows_fill(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_type order, gs_type first,
+				  gs_type second);
+/* Likewise, where the engine reads it. */
+void windows_rows(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_type order, gs_type first,
+				  gs_type second);
+/* Has numbers nearly grow with the rows: exchanges those of two neighbours with equal keys and orders. */
+void windows_exchange(const table *t, uint32_t segment);
+
+#endif
