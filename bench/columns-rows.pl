@@ -62,13 +62,14 @@ sub time_of
 	return $used;
 }
 
-# The cost and the rows of the first line of a plan, whether columns answer, and how many values their rows have.
+# The cost and the rows of a plan, or of its GpuColumns, whether columns answer, and how many values their rows have.
 sub cost_of
 {
 	my ($query) = @_;
 	my $plan = $session->query("EXPLAIN $query");
 
-	my ($cost, $returned) = $plan =~ /\.\.([\d.]+) rows=(\d+)/ or die "$plan\n";
+	my ($line) = $plan =~ /^(.*GpuColumns.*)$/m;
+	my ($cost, $returned) = ($line // $plan) =~ /\.\.([\d.]+) rows=(\d+)/ or die "$plan\n";
 
 	return ($cost, $returned, $plan =~ /GpuColumns/, scalar split /, /, $plan =~ /Window Rows: (.*)/ ? $1 : '');
 }
