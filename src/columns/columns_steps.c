@@ -66,8 +66,6 @@ put_header(StepsWriter *writer, const ColumnsQuery *query)
 	steps->ncolumns = (uint32) query->ncolumns + query->positions;
 	for (int i = 0; i < query->ncolumns; i++)
 		steps->types[i] = (uint8) query->columns[i].gs;
-	if (query->positions)
-		steps->types[query->ncolumns] = GS_I64;
 	steps->ngiven = computed_put_types(query, steps->types) + windows_put_types(query, steps->types);
 	steps->first = (uint32) writer->bytes;
 }

@@ -525,6 +525,8 @@ windows_list_column(const ColumnsQuery *query, int column)
 uint32
 windows_put_types(const ColumnsQuery *query, uint8 *types)
 {
+	if (query->positions)
+		types[query->ncolumns] = GS_I64;
 	for (int i = 0; i < query->nfunctions; i++)
 		types[windows_list_column(query, QUERY_GIVEN + i)] = (uint8) query->columns[QUERY_GIVEN + i].gs;
 	return (uint32) query->nfunctions;

@@ -40,7 +40,7 @@ extern int	windows_all_columns(const ColumnsQuery *query);
 /* Returns the number that a column has in the list of steps. */
 extern uint32 windows_list_column(const ColumnsQuery *query, int column);
 
-/* Writes the types of the columns that windows give; returns their number. */
+/* Writes the types of positions, and of the columns that windows give; returns the number of these. */
 extern uint32 windows_put_types(const ColumnsQuery *query, uint8 *types);
 
 /* Writes a WINDOW step for each window. */

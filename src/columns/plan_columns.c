@@ -239,11 +239,8 @@ count_values(const ColumnsQuery *query)
 
 	for (int i = 0; i < query->nrequests; i++)
 	{
-		const QueryRequest *request = &query->requests[i];
-
-		nvalues += Max(request->nitems, 1) + request->terms.count;
-		if (request->operation > (int) GS_COUNT)
-			nvalues += COLUMNS_KEY_VALUES;
+		nvalues += Max(query->requests[i].nitems, 1) + query->requests[i].terms.count;
+		nvalues += query->requests[i].operation > (int) GS_COUNT ? COLUMNS_KEY_VALUES : 0;
 	}
 	return nvalues;
 }
@@ -266,8 +263,8 @@ total_cost(const Offer *offer, double groups)
 		const RelOptInfo *leaf = lfirst(lc);
 
 		cost += leaf->rows * nvalues * COLUMNS_VALUE_COST;
-		cost += is_leaf_chosen(offer, leaf) ?
-			columns_held_cost(leaf, entry_of(offer, leaf)->relid, offer->query->where.count) :
+		cost += is_leaf_chosen(offer, leaf) ? columns_held_cost(leaf, entry_of(offer, leaf)->relid,
+																offer->query->where.count) :
 			table_cost(leaf, leaf->pages);
 	}
 	return cost;
@@ -348,15 +345,14 @@ travelling(const Offer *offer, double groups)
 {
 	const Aggref *array = offer->query->array;
 	double		rows = offer->table->tuples;
-	List	   *values;
 
 	if (array == NULL)
 		return groups;
 	/* how many runs there are is not known */
 	if (offer->query->array_runs)
 		return Max(groups, rows / COLUMNS_RUN_ROWS);
-	values = list_make1(linitial_node(TargetEntry, array->args)->expr);
-	return clamp_row_est(Min(groups * estimate_num_groups(offer->root, values, rows, NULL, NULL), rows));
+	groups *= estimate_num_groups(offer->root, list_make1(linitial_node(TargetEntry, array->args)->expr), rows, NULL, NULL);
+	return clamp_row_est(Min(groups, rows));
 }
 
 /* Makes the path over its child. */

@@ -53,6 +53,13 @@ typedef struct gsd_ranks
 	uint32_t ranks[];
 } gsd_ranks;
 
+/*
+ * An index in a GSD_ASK of no column but of where rows are, of GS_I64: their block above GSD_POSITION_BITS of their
+ * number in the page.  Chunks have these as well.  Not with further tables, nor where gs_reduce_rows answers.
+ */
+#define GSD_POSITIONS UINT32_MAX
+#define GSD_POSITION_BITS 11
+
 /* Returns the bytes of the ranks of a column, behind which another's may begin. */
 static inline uint64_t
 gsd_ranks_bytes(uint32_t count)

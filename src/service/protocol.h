@@ -437,11 +437,9 @@ typedef struct gsd_checked
  * Lists that gs_reduce_rows does not carry out may be about further tables in the same place: so many gsd_asked begin
  * in the slot after the list, each behind the mask of the one before.  Behind these may lie gsd_ranks of some columns
  * (dictionary.h), for all tables: the list is then about ranks of their codes, and its types are those of ranks.
- * Chunks have codes, in the list's types, with the first table's ranks.  GSD_POSITIONS for the last column, of GS_I64:
- * a row's block above GSD_POSITION_BITS of its number in the page, as in chunks; with no further tables.
+ * Chunks have codes, in the list's types, with the first table's ranks.  The last column's index may be GSD_POSITIONS
+ * (dictionary.h), with no further tables.
  */
-#define GSD_POSITIONS UINT32_MAX
-#define GSD_POSITION_BITS 11
 typedef struct gsd_ask
 {
 	gsd_header head;
