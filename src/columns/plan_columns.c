@@ -351,8 +351,8 @@ travelling(const Offer *offer, double groups)
 	/* how many runs there are is not known */
 	if (offer->query->array_runs)
 		return Max(groups, rows / COLUMNS_RUN_ROWS);
-	groups *= estimate_num_groups(offer->root, list_make1(linitial_node(TargetEntry, array->args)->expr), rows, NULL, NULL);
-	return clamp_row_est(Min(groups, rows));
+	return clamp_row_est(Min(rows, groups * estimate_num_groups(
+		offer->root, list_make1(linitial_node(TargetEntry, array->args)->expr), rows, NULL, NULL)));
 }
 
 /* Makes the path over its child. */

@@ -436,9 +436,8 @@ typedef struct gsd_checked
  *
  * Lists that gs_reduce_rows does not carry out may be about further tables in the same place: so many gsd_asked begin
  * in the slot after the list, each behind the mask of the one before.  Behind these may lie gsd_ranks of some columns
- * (dictionary.h), for all tables: the list is then about ranks of their codes, and its types are those of ranks.
- * Chunks have codes, in the list's types, with the first table's ranks.  The last column's index may be GSD_POSITIONS
- * (dictionary.h), with no further tables.
+ * (dictionary.h), for all tables: the list is then about ranks, and its types are theirs; chunks have codes, in these
+ * types, with the first table's ranks.  The last column may be GSD_POSITIONS (dictionary.h), with no further tables.
  */
 typedef struct gsd_ask
 {

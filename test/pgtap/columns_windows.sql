@@ -75,7 +75,7 @@ SELECT answered(q) FROM unnest(ARRAY[
 	-- columns that are compared with each other, also without windows
 	'SELECT count(*) FROM t WHERE i2 < i4', 'SELECT i2, sum(n) FROM t WHERE i8 >= i4 AND f4 = f8 GROUP BY i2', 'SELECT count(*) FILTER (WHERE i2 IS DISTINCT FROM i4), count(*) FILTER (WHERE i4 = i2) FROM t', 'SELECT id FROM t WHERE i2 = i4 AND f4 > f8',
 	-- runs in the order of the table
-	'SELECT gpu_rle(i2) FROM t', 'SELECT cardinality(gpu_rle(ok)), count(*), max(id) FROM t', 'SELECT cardinality(gpu_rle(i4)) FROM t WHERE note > ''5'' OR true', 'SELECT gpu_rle(n) FROM t WHERE i2 > 5 AND id % 1 < 1', 'SELECT gpu_rle(i2) FROM t WHERE id < 0',
+	'SELECT gpu_rle(i2) FROM t', 'SELECT cardinality(gpu_rle(ok)), count(*), max(id) FROM t', 'SELECT cardinality(gpu_rle(i4)) FROM t WHERE note > ''5'' OR true', 'SELECT gpu_rle(n) FROM t WHERE i2 > 2 AND ok', 'SELECT gpu_rle(i2) FROM t WHERE id < 0',
 	'SELECT cardinality(gpu_rle(i2)), cardinality(gpu_rle(i4)), cardinality(gpu_rle(i4 ORDER BY ts, id)) FROM t',
 	-- numbers of groups
 	'SELECT count(*) FROM (SELECT i4, sum(n) FROM t GROUP BY i4) AS q', 'SELECT count(*) * 2 FROM (SELECT i4, sum(n) FROM t GROUP BY i4 HAVING sum(n) > 1 AND i4 > 0) AS q', 'SELECT count(*) FROM (SELECT DISTINCT i2, i4 FROM t WHERE id < 50) AS q',
