@@ -55,15 +55,20 @@ foreach my $query (@{ $result->{queries} })
 
 		$cells .= sprintf '%20s', !defined $one->{ms} ? $one->{error} ? 'failed' : '-'
 		  : $side eq 'off' ? sprintf '%.1f', $one->{ms}
-		  : sprintf '%.2f%s%s (%.1f)', $one->{ms}, $mark, $one->{equal} ? '' : ' DIFFERS', factor($query, $side);
+		  : sprintf '%.2f%s%s (%s)', $one->{ms}, $mark, $one->{equal} ? '' : ' DIFFERS',
+		  join '', map { sprintf '%.1f', $_ } factor($query, $side);
 	}
 	printf "%-40s%s\n", ($query->{group} eq 'ClickBench' ? '' : "$query->{group}: ") . $query->{name}, $cells;
 }
 my @clickbench = grep { $_->{group} eq 'ClickBench' } @{ $result->{queries} };
 my @columns = grep { /^[cg]pu$/ } @sides;
 
-# Queries of ClickBench that a side answers from columns, or does not.
-sub from_columns { my ($side, $is) = @_; return grep { !!$_->{sides}{$side}{source}{from} eq !!$is } @clickbench }
+# Queries of ClickBench that a side was asked, and answers from columns, or does not.
+sub from_columns
+{
+	my ($side, $is) = @_;
+	return grep { defined $_->{sides}{$side}{ms} && !!$_->{sides}{$side}{source}{from} eq !!$is } @clickbench;
+}
 
 print "# geometric means of how many times faster\n", means('ClickBench', @clickbench), "\n";
 print means($_ eq 'cpu' ? 'from columns' : 'from columns, GPU', from_columns($_, 1)), "\n" foreach @columns;
@@ -72,5 +77,5 @@ foreach my $side (@columns)
 {
 	printf "# %s, not from columns: %d of %d\n", $title{$side}, scalar(() = from_columns($side, 0)), scalar @clickbench;
 	print map { "$_->{name}: $_->{sides}{$side}{source}{why}\n" }
-	  grep { $_->{sides}{$side} && !$_->{sides}{$side}{source}{from} } @{ $result->{queries} };
+	  grep { defined $_->{sides}{$side}{ms} && !$_->{sides}{$side}{source}{from} } @{ $result->{queries} };
 }

@@ -431,8 +431,7 @@ typedef struct gsd_checked
 /*
  * A list of steps (kernels/gs_steps.h) over the rows of the pages whose bits are set in the mask, which begins in slot
  * 0, and over rows of GSD_ADD, in chunks of the list's columns.  The list begins in the slot after the mask; the slots
- * after it and further tables are free for chunks.  Pages with clear bits are wanted (GSD_WANTED).  Column indexes
- * follow, one for each column of the list.
+ * after it and further tables are free for chunks.  Pages with clear bits are wanted (GSD_WANTED).  Indexes follow.
  *
  * Lists that gs_reduce_rows does not carry out may be about further tables in the same place: so many gsd_asked begin
  * in the slot after the list, each behind the mask of the one before.  Behind these may lie gsd_ranks of some columns
