@@ -454,6 +454,8 @@ add_run_orders(ColumnsQuery *query, const Aggref *aggregate, QueryWindow *window
 		/* what a subquery puts in order comes in it, though nothing promises so */
 		if (query->subquery)
 			return "runs are in the order of a subquery";
+		if (window->npartition + window->norders == (int) GS_STEPS_MAX_KEYS)
+			return "a window has too many keys";
 		window->positions = query->positions = true;
 		return NULL;
 	}

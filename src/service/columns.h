@@ -54,8 +54,8 @@ gs_status gsd_place_done(place *p);
 
 /* Memory of engines for questions with groups, in the connection's own thread or another of the pool. */
 gs_host gsd_scratch_host(connection *c, bool own);
-/* Frees what is kept from question to question.  Returns false if nothing is. */
-bool gsd_scratch_drop(void);
+/* Frees what is kept from question to question, or waits until another thread has. */
+void gsd_scratch_drop(void);
 /* Frees it if it has not been used for some seconds. */
 void gsd_scratch_rest(void);
 

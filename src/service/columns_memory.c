@@ -189,7 +189,12 @@ count(place *p, uint64_t bytes)
 static bool
 take(place *p, uint64_t bytes)
 {
-	return count(p, bytes) || (p->dev == NULL && gsd_scratch_drop() && count(p, bytes));
+	if (count(p, bytes))
+		return true;
+	if (p->dev != NULL)
+		return false;
+	gsd_scratch_drop();
+	return count(p, bytes);
 }
 
 /*

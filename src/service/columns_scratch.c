@@ -24,7 +24,8 @@ typedef struct stretch
 	size_t bytes;
 } stretch;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
+static pthread_mutex_t dropping = PTHREAD_MUTEX_INITIALIZER; /* held until what is dropped is given back */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	 /* of all that follows */
 static uint64_t owner;									  /* of what is kept */
 static stretch kept[STRETCHES];
 static uint32_t nkept;
@@ -40,16 +41,16 @@ pages_of(size_t bytes)
 }
 
 /*
- * Frees what is kept, unless it is an owner's (NULL: nobody's) or was used since some time.  Returns false if nothing
- * is freed.
+ * Frees what is kept, unless it is an owner's (NULL: nobody's) or was used since some time.
  */
-static bool
+static void
 drop(const uint64_t *but, uint64_t since)
 {
 	stretch old[STRETCHES];
 	uint64_t bytes = 0;
 	uint32_t n = 0;
 
+	pthread_mutex_lock(&dropping);
 	pthread_mutex_lock(&mutex);
 	if (nkept > 0 && (but == NULL || owner != *but) && used_ns < since)
 	{
@@ -63,13 +64,13 @@ drop(const uint64_t *but, uint64_t since)
 	for (uint32_t i = 0; i < n; i++)
 		gs_default_host()->release(NULL, old[i].at, old[i].bytes);
 	gsd_scratch_give(bytes);
-	return n > 0;
+	pthread_mutex_unlock(&dropping);
 }
 
-bool
+void
 gsd_scratch_drop(void)
 {
-	return drop(NULL, UINT64_MAX);
+	drop(NULL, UINT64_MAX);
 }
 
 void
@@ -77,7 +78,7 @@ gsd_scratch_rest(void)
 {
 	uint64_t now = gsd_now_ns();
 
-	(void) drop(NULL, now > IDLE_NS ? now - IDLE_NS : 0);
+	drop(NULL, now > IDLE_NS ? now - IDLE_NS : 0);
 }
 
 /*
@@ -99,7 +100,8 @@ take_kept(uint64_t asks, size_t bytes)
 			if (kept[i].bytes == 0)
 				kept[i] = kept[--nkept];
 		}
-	used_ns = gsd_now_ns();
+	if (block != NULL)
+		used_ns = gsd_now_ns();
 	pthread_mutex_unlock(&mutex);
 	if (block != NULL)
 		gsd_scratch_give(bytes);
@@ -144,8 +146,11 @@ keep(uint64_t leaves, char *block, size_t bytes)
 	if (nkept == 0)
 		owner = leaves;
 	done = owner == leaves && kept_bytes + bytes <= most && add_stretch((stretch){block, bytes});
-	kept_bytes += done ? bytes : 0;
-	used_ns = gsd_now_ns();
+	if (done)
+	{
+		kept_bytes += bytes;
+		used_ns = gsd_now_ns();
+	}
 	pthread_mutex_unlock(&mutex);
 	if (!done)
 		gsd_scratch_give(bytes);
@@ -158,7 +163,10 @@ keep(uint64_t leaves, char *block, size_t bytes)
 static bool
 take(uint64_t bytes)
 {
-	return gsd_scratch_count(bytes) || (gsd_scratch_drop() && gsd_scratch_count(bytes));
+	if (gsd_scratch_count(bytes))
+		return true;
+	gsd_scratch_drop();
+	return gsd_scratch_count(bytes);
 }
 
 /*
@@ -184,22 +192,6 @@ scratch_alloc(void *arg, size_t bytes)
 }
 
 /*
- * Resizes it.
- */
-static void *
-scratch_resize(void *arg, void *block, size_t old_bytes, size_t bytes)
-{
-	void *moved;
-
-	(void) arg;
-	if (!take(bytes))
-		return NULL;
-	moved = gs_default_host()->resize(NULL, block, old_bytes, bytes);
-	gsd_scratch_give(moved != NULL ? old_bytes : bytes);
-	return moved;
-}
-
-/*
  * Releases it.
  */
 static void
@@ -210,6 +202,30 @@ scratch_release(void *arg, void *block, size_t bytes)
 	if (bytes <= KEPT_BYTES || !keep(((connection *) arg)->owner, block, pages_of(bytes)))
 		gs_default_host()->release(NULL, block, bytes);
 	gsd_scratch_give(bytes);
+}
+
+/*
+ * Resizes it.  Pages are copied, as what was kept may be of several mappings, which the system does not move together.
+ */
+static void *
+scratch_resize(void *arg, void *block, size_t old_bytes, size_t bytes)
+{
+	void *moved;
+
+	if (old_bytes > KEPT_BYTES)
+	{
+		moved = scratch_alloc(arg, bytes);
+		if (moved == NULL)
+			return NULL;
+		memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
+		scratch_release(arg, block, old_bytes);
+		return moved;
+	}
+	if (!take(bytes))
+		return NULL;
+	moved = gs_default_host()->resize(NULL, block, old_bytes, bytes);
+	gsd_scratch_give(moved != NULL ? old_bytes : bytes);
+	return moved;
 }
 
 /*
@@ -224,6 +240,6 @@ poll_cancelled(void *arg)
 gs_host
 gsd_scratch_host(connection *c, bool own)
 {
-	(void) drop(&c->owner, UINT64_MAX);
+	drop(&c->owner, UINT64_MAX);
 	return (gs_host){scratch_alloc, scratch_resize, scratch_release, own ? gsd_poll_client : poll_cancelled, c};
 }

@@ -58,7 +58,8 @@ pages_valid(const gsd_page *pages, uint32_t npages, uint64_t *rows, uint64_t *bi
 	{
 		const gsd_page *page = &pages[p];
 
-		if (page->block > LAST_BLOCK || (p > 0 && page->block <= pages[p - 1].block) ||
+		if (page->block > LAST_BLOCK || page->rows > 1u << GSD_POSITION_BITS ||
+			(p > 0 && page->block <= pages[p - 1].block) ||
 			(page->lines > 0 && (page->rows == 0 || page->rows > page->lines)))
 			return false;
 		*rows += page->rows;
