@@ -56,6 +56,10 @@ BEGIN
 	IF one = other THEN
 		RETURN '';
 	END IF;
+	-- PostgreSQL tests HAVING's keys with WHERE, in an order of its own, and may cast values that WHERE leaves out
+	IF other LIKE '22003 %' AND one NOT LIKE '22003 %' AND query LIKE '%HAVING%::%IS NOT NULL%' THEN
+		RETURN '';
+	END IF;
 	IF one LIKE '{%' AND other LIKE '{%' AND query LIKE '%approx%' THEN
 		IF compare.near(one, other, compare.answer(scale, 'off')) THEN
 			RETURN '';
