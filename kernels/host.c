@@ -133,7 +133,7 @@ move_pages(void *block, size_t old_bytes, size_t bytes)
 
 	if (place == NULL)
 		return NULL;
-	/* A kernel that refuses has unmapped the target already, and another thread may have taken it. */
+	/* A kernel that refuses may have unmapped the target already, and another thread taken it: it is left as it is. */
 	if (mremap(block, old_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED)
 		return NULL;
 	(void) madvise(place, bytes, MADV_HUGEPAGE);
