@@ -126,7 +126,8 @@ plan_single(gs_cpu_windows *w)
 	gs_window_records *r = &w->records;
 
 	choose_parts(w, 1);
-	r->single = r->rest.n == 0 && plan_values(w) &&
+	/* keys are what lies above the values: none does where these take all bits of a word */
+	r->single = r->rest.n == 0 && plan_values(w) && r->values.bits < 64 &&
 				w->head.keys.bits + r->orders.bits + r->values.bits <= 64 + w->scatter->part_bits;
 	if (!r->single)
 		r->values = (gs_packed_keys){.n = 0};

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "access/heapam.h"
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "access/tsmapi.h"
@@ -76,6 +77,9 @@ scansample_read(PlanState *child, double fraction, SampledRow take, void *arg)
 	if (!IsA(child, SeqScanState) || child->state->es_epq_active != NULL || !is_repeatable(child->plan))
 		return;
 	rel = ((SeqScanState *) child)->ss.ss_currentRelation;
+	/* other methods may not read samples, or not without the rest of the state */
+	if (rel->rd_tableam != GetHeapamTableAmRoutine())
+		return;
 	scan = rel->rd_tableam->scan_begin(rel, child->state->es_snapshot, 0, NULL, NULL,
 									   SO_TYPE_SAMPLESCAN | SO_ALLOW_STRAT | SO_ALLOW_PAGEMODE);
 	slot = table_slot_create(rel, NULL);

@@ -88,6 +88,17 @@ put_table(table *t)
 }
 
 void
+drop_nulls(table *t, uint32_t segment, uint32_t c)
+{
+	if (t->plain[segment].nulls[c] == NULL)
+		return;
+	drop(&t->nulls[segment][c]);
+	free(t->plain[segment].nulls[c]);
+	t->plain[segment].nulls[c] = NULL;
+	t->held[segment * t->ncolumns + c].nulls = NULL;
+}
+
+void
 drop_table(table *t)
 {
 	for (uint32_t s = 0; s < SEGMENTS; s++)

@@ -24,6 +24,8 @@ void make_table(table *t, uint32_t ncolumns, const gs_type *types);
 /* Takes over what was changed in the plain segments. */
 void put_table(table *t);
 void drop_table(table *t);
+/* Leaves a segment's column without NULLs. */
+void drop_nulls(table *t, uint32_t segment, uint32_t c);
 
 /* Makes a column's values those of some number of groups: even, with a few frequent ones, or far from each other. */
 void make_key(table *t, uint32_t c, uint64_t groups);

@@ -483,6 +483,32 @@ every_function(gs_type type)
 	drop_table(&t);
 }
 
+/* Values that take all bits of a word, beside partitions that the parts of the rows tell: how many rows each has. */
+static void
+whole_words(void)
+{
+	static table t;
+	static steps_list l;
+	const gs_window_function functions[] = {{.function = GS_WINDOW_COUNT, .column = GS_NO_COLUMN},
+											{.function = GS_WINDOW_MAX, .column = 1},
+											{.function = GS_WINDOW_MAX, .column = 2}};
+	const gs_row_order partition = {0, 0, 0, 0};
+	const gs_type types[SOURCE + 3] = {GS_I16, GS_I32, GS_I32, GS_I32, GS_I32, GS_I64, GS_I32, GS_I32};
+
+	windows_whole_words(&t);
+	list_begin(&l, types, SOURCE + 3);
+	l.head.ncolumns = SOURCE;
+	l.head.ngiven = 3;
+	(void) list_window(&l, functions, 3, &partition, 1, 0);
+	list_group(&l, 3);
+	list_column(&l, GS_MIN, SOURCE, GS_NUMBER_I64);
+	list_column(&l, GS_MIN, SOURCE + 1, GS_NUMBER_I32);
+	list_column(&l, GS_MIN, SOURCE + 2, GS_NUMBER_I32);
+	list_keys(&l, (uint32_t[]){0}, 1);
+	one_list(&t, &l, "values of 64 bits");
+	drop_table(&t);
+}
+
 /* Runs of all lengths, which end anywhere in blocks of rows and go on in the next ones: how many rows and values each
    has, its sum, and the least of doubles that are zeros of either sign.  A sum of doubles keeps all rows together. */
 static void
@@ -551,6 +577,9 @@ test_windows(void)
 		for (int turn = 0; turn < 4; turn++)
 			if (!skipped())
 				runs_over_blocks();
+		for (int turn = 0; turn < 8; turn++)
+			if (!skipped())
+				whole_words();
 		if (!skipped())
 			nearly();
 		for (int turn = 0; turn < (small_only ? 14 : 28); turn++)

@@ -76,3 +76,21 @@ windows_rows(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_type 
 		windows_exchange(t, (uint32_t) (rnd() % SEGMENTS));
 	put_table(t);
 }
+
+void
+windows_whole_words(table *t)
+{
+	windows_fill(t, 9000, 8, GS_I16, GS_I32, GS_I32, GS_I32);
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+	{
+		for (uint32_t c = 0; c < 3; c++)
+			drop_nulls(t, s, c);
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+		{
+			((int16_t *) t->plain[s].values[0])[r] = (int16_t) (rnd() % 8);
+			for (uint32_t c = 1; c < 3; c++)
+				((int32_t *) t->plain[s].values[c])[r] = r == 0 ? INT32_MIN : r == 1 ? INT32_MAX : (int32_t) rnd();
+		}
+	}
+	put_table(t);
+}

@@ -17,5 +17,7 @@ void windows_rows(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_
 				  gs_type second);
 /* Has numbers nearly grow with the rows: exchanges those of two neighbours with equal keys and orders. */
 void windows_exchange(const table *t, uint32_t segment);
+/* Makes a table of eight partitions, and of 64 bits of integers in two columns. */
+void windows_whole_words(table *t);
 
 #endif
