@@ -235,13 +235,6 @@ gs_group_list_init(gs_group_list *list, const gs_steps *steps, const gs_host *ho
 	gs_member_kinds(steps, list->kinds);
 }
 
-/* Returns true if a group passes HAVING. */
-static bool
-passes(const gs_group_list *list, const gs_reduced *group)
-{
-	return gs_having_passes(list->steps, list->having, list->kinds, group);
-}
-
 /* Returns a group of the list. */
 static gs_reduced *
 group_at(const gs_group_list *list, uint64_t i)
@@ -303,9 +296,8 @@ make_room(gs_group_list *list)
 	return GS_OK;
 }
 
-/* Adds a group that has passed HAVING. */
-static gs_status
-add(gs_group_list *list, const gs_reduced *group)
+gs_status
+gs_group_list_put(gs_group_list *list, const gs_reduced *group)
 {
 	if (list->top != NULL && list->n == list->top->limit)
 	{
@@ -325,14 +317,16 @@ add(gs_group_list *list, const gs_reduced *group)
 gs_status
 gs_group_list_add(gs_group_list *list, const gs_reduced *group)
 {
-	return passes(list, group) ? add(list, group) : GS_OK;
+	const bool passes = gs_having_passes(list->steps, list->having, list->kinds, group);
+
+	return passes ? gs_group_list_put(list, group) : GS_OK;
 }
 
 gs_status
 gs_group_list_join(gs_group_list *list, const gs_group_list *from)
 {
 	for (uint64_t i = 0; i < from->n; i++)
-		GS_TRY(add(list, group_at(from, i)));
+		GS_TRY(gs_group_list_put(list, group_at(from, i)));
 	return GS_OK;
 }
 

@@ -173,6 +173,8 @@ gs_page_rows(const gs_rows_step *step, uint64_t rows)
 }
 
 void gs_group_list_init(gs_group_list *list, const gs_steps *steps, const gs_host *host);
+/* Adds a group that has passed HAVING. */
+gs_status gs_group_list_put(gs_group_list *list, const gs_reduced *group);
 /* Adds a group, if it passes. */
 gs_status gs_group_list_add(gs_group_list *list, const gs_reduced *group);
 /* Adds the groups of another list by the same steps, which have passed HAVING. */

@@ -339,7 +339,7 @@ gs_add_group(const gs_cpu_groups *g, gs_group_list *list, const gs_tally *tally,
 		return GS_OK;
 	for (uint32_t m = 0; m < members; m++)
 		group[m] = make_member(g, tally, answers, key, slot, m);
-	return gs_group_list_add(list, group);
+	return gs_group_list_put(list, group);
 }
 
 /* Returns the multiplied key of a slot. */

@@ -52,20 +52,33 @@ is_repeatable(const Plan *plan)
 		!contain_volatile_functions((Node *) plan->targetlist) && !contain_subplans((Node *) plan->targetlist);
 }
 
-/* Gives out the row of a slot if it passes the scan's conditions. */
-static void
-give_out(PlanState *child, TupleTableSlot *slot, SampledRow take, void *arg)
+/* Returns a row as the scan does, of which the slot has the table's; NULL if it does not pass the conditions. */
+static TupleTableSlot *
+scanned_row(PlanState *child, TupleTableSlot *slot)
 {
 	ExprContext *context = child->ps_ExprContext;
 
 	ResetExprContext(context);
 	context->ecxt_scantuple = slot;
-	if (ExecQual(child->qual, context))
-		take(arg, child->ps_ProjInfo ? ExecProject(child->ps_ProjInfo) : slot);
+	if (!ExecQual(child->qual, context))
+		return NULL;
+	return child->ps_ProjInfo ? ExecProject(child->ps_ProjInfo) : slot;
+}
+
+/* Gives out a row.  What takes it may leak, into the context's memory. */
+static void
+give_out(TupleTableSlot *row, ExprContext *context, SampledRow take, void *arg)
+{
+	MemoryContext old;
+
+	ResetExprContext(context);
+	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	take(arg, row);
+	MemoryContextSwitchTo(old);
 }
 
 void
-scansample_read(PlanState *child, double fraction, SampledRow take, void *arg)
+scansample_read(PlanState *child, double fraction, ExprContext *context, SampledRow take, void *arg)
 {
 	TsmRoutine	method = {.type = T_TsmRoutine, .NextSampleBlock = next_page, .NextSampleTuple = next_row};
 	Sample		sample = {.fraction = fraction};
@@ -87,7 +100,12 @@ scansample_read(PlanState *child, double fraction, SampledRow take, void *arg)
 	{
 		CHECK_FOR_INTERRUPTS();
 		while (table_scan_sample_next_tuple(scan, &state, slot))
-			give_out(child, slot, take, arg);
+		{
+			TupleTableSlot *row = scanned_row(child, slot);
+
+			if (row)
+				give_out(row, context, take, arg);
+		}
 	}
 	ExecDropSingleTupleTableSlot(slot);
 	table_endscan(scan);

@@ -50,6 +50,13 @@ void gsd_place_free(place *p, char *block, uint64_t bytes);
 gs_status gsd_place_put(place *p, char *to, const char *from, uint64_t bytes);
 gs_status gsd_place_done(place *p);
 
+/* Returns bytes up to where another array may begin. */
+static inline uint64_t
+gsd_aligned(uint64_t bytes)
+{
+	return (bytes + GS_ALIGN - 1) & ~(uint64_t) (GS_ALIGN - 1);
+}
+
 /* ---------------------------------------------------------------- columns_scratch.c: what questions work in */
 
 /* Memory of engines for questions with groups, in the connection's own thread or another of the pool. */
@@ -407,6 +414,12 @@ void gsd_grouping_free(grouping *g);
 
 /* ---------------------------------------------------------------- columns_ranks.c: codes of strings as ranks */
 
+/* Returns true for the types of codes. */
+static inline bool
+gsd_is_code(gs_type type)
+{
+	return type == GS_U8 || type == GS_U16 || type == GS_U32;
+}
 /* Copies the ranks of a question, which begin there in the ring, whose owner may be writing to it. */
 gs_status gsd_ranks_read(grouping *g, const gsd_ask *m, uint64_t at);
 /* Gives the columns of all segments, which are named, ranks instead of codes, and the ranges of these. */

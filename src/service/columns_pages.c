@@ -444,15 +444,6 @@ gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j))
 	return status;
 }
 
-/*
- * Returns true for the types of codes.
- */
-static bool
-is_code(gs_type type)
-{
-	return type == GS_U8 || type == GS_U16 || type == GS_U32;
-}
-
 bool
 gsd_pages_have_columns(const page_job *j, bool ranked)
 {
@@ -465,7 +456,7 @@ gsd_pages_have_columns(const page_job *j, bool ranked)
 		if (j->columns[i] >= j->t->ncolumns)
 			return false;
 		held = (gs_type) j->t->types[j->columns[i]];
-		if (held != j->types[i] && !(ranked && is_code(held) && is_code(j->types[i])))
+		if (held != j->types[i] && !(ranked && gsd_is_code(held) && gsd_is_code(j->types[i])))
 			return false;
 	}
 	return !j->positions || j->types[own] == GS_I64;

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 
 /*
- * Returns the bytes of a segment's positions: columns begin at multiples of GS_ALIGN.
+ * Returns the bytes of a segment's positions.
  */
 static uint64_t
 positions_bytes(const segment *s)
 {
-	return (s->rows * sizeof(int64_t) + GS_ALIGN - 1) & ~(uint64_t) (GS_ALIGN - 1);
+	return gsd_aligned(s->rows * sizeof(int64_t));
 }
 
 /*

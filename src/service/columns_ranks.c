@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-/* The columns of segments begin at multiples of this. */
-#define ALIGNED(bytes) (((bytes) + GS_ALIGN - 1) & ~(uint64_t) (GS_ALIGN - 1))
-
 /*
  * Returns the place of ranks and ranked values.
  */
@@ -67,7 +64,7 @@ read_ranks(grouping *g, const char *at, uint64_t available, uint64_t *used)
 	if (available < *used || head.zero != 0 || j == NULL || head.column >= j->ncolumns || j->ranks[head.column] != NULL)
 		return GS_PROTOCOL;
 	type = g->pages->types[head.column];
-	if (type != GS_U8 && type != GS_U16 && type != GS_U32)
+	if (!gsd_is_code(type))
 		return GS_PROTOCOL;
 	bytes = sizeof(code_ranks) + head.count * sizeof(uint32_t);
 	GS_TRY(gsd_place_alloc(ranks_place(), bytes, &block));
@@ -206,7 +203,7 @@ place_values(grouping *g, char *to)
 			continue;
 		if (to != NULL)
 			g->rows_of.columns[i].values = to + bytes;
-		bytes += ALIGNED(g->rows_of.of[i / g->pages->ncolumns]->rows * gs_type_width(g->pages->types[c]));
+		bytes += gsd_aligned(g->rows_of.of[i / g->pages->ncolumns]->rows * gs_type_width(g->pages->types[c]));
 	}
 	return bytes;
 }

@@ -26,7 +26,7 @@ typedef struct stretch
 
 static pthread_mutex_t dropping = PTHREAD_MUTEX_INITIALIZER; /* held until what is dropped is given back */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	 /* of all that follows */
-static uint64_t owner;									  /* of what is kept */
+static uint64_t owner;										 /* of what is kept */
 static stretch kept[STRETCHES];
 static uint32_t nkept;
 static uint64_t kept_bytes, used_ns;

@@ -17,15 +17,6 @@
 #define LAST_BLOCK (UINT32_MAX - 1)
 
 /*
- * Rounds up to the alignment of arrays.
- */
-static uint64_t
-aligned(uint64_t bytes)
-{
-	return (bytes + GS_ALIGN - 1) & ~(uint64_t) (GS_ALIGN - 1);
-}
-
-/*
  * Returns the bytes of a bitmap of lines.
  */
 static uint64_t
@@ -75,7 +66,7 @@ pages_valid(const gsd_page *pages, uint32_t npages, uint64_t *rows, uint64_t *bi
 static segment *
 alloc_segment(place *own, uint32_t ncolumns, uint32_t npages, uint64_t bitmaps)
 {
-	uint64_t head = aligned(sizeof(segment) + ncolumns * sizeof(gs_held)), ranges = ncolumns * sizeof(gs_range);
+	uint64_t head = gsd_aligned(sizeof(segment) + ncolumns * sizeof(gs_held)), ranges = ncolumns * sizeof(gs_range);
 	uint64_t pages = npages * sizeof(held_page), lines = bitmaps > 0 ? npages * sizeof(held_lines) : 0;
 	char *block;
 	segment *s;
@@ -197,7 +188,7 @@ data_bytes(const layout *l, const segment *s)
 	uint64_t bytes = 0;
 
 	for (uint32_t c = 0; c < l->ncolumns; c++)
-		bytes += aligned(value_bytes(l, s, c)) + aligned(null_bytes(l, s, c));
+		bytes += gsd_aligned(value_bytes(l, s, c)) + gsd_aligned(null_bytes(l, s, c));
 	return bytes;
 }
 
@@ -219,7 +210,7 @@ copy_arrays(const layout *l, segment *s, const char *slot, char *to)
 		memcpy(to + at, slot + l->columns[c].values, bytes);
 		if (l->added != NULL)
 			gsd_strings_settle(&l->added[c], (gs_type) l->types[c], to + at, s->rows);
-		at += aligned(bytes);
+		at += gsd_aligned(bytes);
 		if (nulls > 0)
 		{
 			s->columns[c].nulls = (uint64_t *) (s->data + at);
@@ -227,7 +218,7 @@ copy_arrays(const layout *l, segment *s, const char *slot, char *to)
 		}
 		s->ranges[c] = gsd_range_of((gs_type) l->types[c], values, nulls > 0 ? (const uint64_t *) (to + at) : NULL,
 									s->rows);
-		at += aligned(nulls);
+		at += gsd_aligned(nulls);
 	}
 }
 

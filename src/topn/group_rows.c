@@ -339,8 +339,9 @@ grouprows_begin_sample(GroupRows *rows, double expected)
 }
 
 void
-grouprows_put_sampled(GroupRows *rows, TupleTableSlot *slot)
+grouprows_put_sampled(void *arg, TupleTableSlot *slot)
 {
+	GroupRows  *rows = arg;
 	GroupEntry *entry;
 
 	set_keys(rows, slot);

@@ -28,8 +28,8 @@ extern bool grouprows_need_sample(const GroupRows *rows);
 /* Begins a sample: returns the fraction of rows, of an expected number, that it should have; 0 if none. */
 extern double grouprows_begin_sample(GroupRows *rows, double expected);
 
-/* Takes a row of the sample, which comes as any other one, too.  The current context is for one row. */
-extern void grouprows_put_sampled(GroupRows *rows, TupleTableSlot *slot);
+/* SampledRow of GroupRows: takes a row of the sample, which comes as any other one, too. */
+extern void grouprows_put_sampled(void *rows, TupleTableSlot *slot);
 
 /* Returns the number of rows that the sample had. */
 extern uint64 grouprows_sampled(const GroupRows *rows);

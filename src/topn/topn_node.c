@@ -115,20 +115,6 @@ put_row(GpuTopNState *node, TupleTableSlot *slot)
 	return result;
 }
 
-/* SampledRow */
-static void
-put_sampled(void *arg, TupleTableSlot *slot)
-{
-	GpuTopNState *node = arg;
-	ExprContext *context = node->css.ss.ps.ps_ExprContext;
-	MemoryContext old;
-
-	ResetExprContext(context);
-	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-	grouprows_put_sampled(node->rows, slot);
-	MemoryContextSwitchTo(old);
-}
-
 /* Looks at a sample of the rows to come: those that are behind the first ones of these need not be copied. */
 static void
 look_ahead(GpuTopNState *node)
@@ -137,7 +123,7 @@ look_ahead(GpuTopNState *node)
 	double		fraction = grouprows_begin_sample(node->rows, child->plan->plan_rows);
 
 	if (fraction > 0)
-		scansample_read(child, fraction, put_sampled, node);
+		scansample_read(child, fraction, node->css.ss.ps.ps_ExprContext, grouprows_put_sampled, node->rows);
 }
 
 /* Reads rows until one has to be passed on; NULL once the stage has changed. */

@@ -148,13 +148,8 @@ static void
 keep_sampled(void *arg, TupleTableSlot *slot)
 {
 	GpuFirstState *node = arg;
-	ExprContext *context = node->css.ss.ps.ps_ExprContext;
-	MemoryContext old;
 
-	ResetExprContext(context);
-	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
 	(void) firstrows_put(node->first, &node->sample, NULL, slot);
-	MemoryContextSwitchTo(old);
 	node->sampled_rows++;
 }
 
@@ -166,7 +161,7 @@ look_ahead(GpuFirstState *node)
 	double		fraction = firstrows_begin_sample(node->first, node->bound, child->plan->plan_rows);
 
 	if (fraction > 0)
-		scansample_read(child, fraction, keep_sampled, node);
+		scansample_read(child, fraction, node->css.ss.ps.ps_ExprContext, keep_sampled, node);
 }
 
 /* All rows have come: puts those that are kept in order. */

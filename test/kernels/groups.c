@@ -45,9 +45,8 @@ by_engine(const table *t, const gs_steps *steps, const gs_range *ranges, const g
 
 		status = gs_groups_rows(groups, 0, engine, &all);
 	}
-	for (uint32_t nparts; status == GS_OK && (nparts = gs_groups_parts(groups)) > 0;)
-		for (uint32_t p = 0; p < nparts && status == GS_OK; p++)
-			status = gs_groups_part(groups, (p + 1) % workers, engine, p);
+	if (status == GS_OK)
+		status = do_parts(groups, workers);
 	if (status == GS_OK)
 		status = gs_groups_end(groups, engine, 0, n);
 	if (status == GS_OK)

@@ -71,9 +71,8 @@ damaged(const table *t, const gs_steps *steps, const gs_range *ranges, damage wh
 	status = gs_groups_rows(groups, 0, engine, &rows);
 	if (status == GS_OK)
 		do_damage((gs_cpu_groups *) groups, what);
-	for (uint32_t parts; status == GS_OK && (parts = gs_groups_parts(groups)) > 0;)
-		for (uint32_t p = 0; p < parts && status == GS_OK; p++)
-			status = gs_groups_part(groups, 0, engine, p);
+	if (status == GS_OK)
+		status = do_parts(groups, 1);
 	if (status == GS_OK)
 		status = gs_groups_end(groups, engine, 0, &n);
 	gs_groups_close(groups, engine);

@@ -142,18 +142,6 @@ page_wrong(const expected_places *e, gs_row *out, uint64_t count)
 
 /* ---- one list */
 
-/* Does all rounds of parts. */
-static gs_status
-do_parts(gs_groups *groups, uint32_t workers)
-{
-	gs_status status = GS_OK;
-
-	for (uint32_t n; status == GS_OK && (n = gs_groups_parts(groups)) > 0;)
-		for (uint32_t p = 0; p < n && status == GS_OK; p++)
-			status = gs_groups_part(groups, (p + 1) % workers, engine, p);
-	return status;
-}
-
 /* Carries out the list over some spans with some workers, each of which has every so manyth span. */
 static gs_status
 by_engine(const gs_range *ranges, const gs_span *spans, uint32_t nspans, uint32_t workers, gs_row **out, uint64_t *n)

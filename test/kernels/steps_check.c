@@ -3,7 +3,7 @@
  */
 #include "scan_test.h"
 
-#include "steps_reference.h"
+#include "steps_table.h"
 
 #include "kernels/common/steps_row.h"
 #include "kernels/gs_groups.h"
@@ -130,9 +130,8 @@ carry_out_groups(const steps_list *l, const gs_held_rows *rows)
 	if (status != GS_OK)
 		return status;
 	status = gs_groups_rows(groups, 0, engine, rows);
-	for (uint32_t parts; status == GS_OK && (parts = gs_groups_parts(groups)) > 0;)
-		for (uint32_t p = 0; p < parts && status == GS_OK; p++)
-			status = gs_groups_part(groups, 0, engine, p);
+	if (status == GS_OK)
+		status = do_parts(groups, 1);
 	if (status == GS_OK)
 		status = gs_groups_end(groups, engine, 0, &n);
 	gs_groups_close(groups, engine);

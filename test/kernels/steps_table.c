@@ -313,3 +313,14 @@ some_spans(const table *t, gs_span *spans, uint32_t most)
 	}
 	return n;
 }
+
+gs_status
+do_parts(gs_groups *groups, uint32_t workers)
+{
+	gs_status status = GS_OK;
+
+	for (uint32_t n; status == GS_OK && (n = gs_groups_parts(groups)) > 0;)
+		for (uint32_t p = 0; p < n && status == GS_OK; p++)
+			status = gs_groups_part(groups, (p + 1) % workers, engine, p);
+	return status;
+}

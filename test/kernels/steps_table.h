@@ -43,6 +43,9 @@ gs_number number_of(gs_type type);
 /* Writes an expression over integer columns, which may overflow.  Returns its length; 0: it would take doubles. */
 uint32_t some_code(steps_list *l, const table *t, gs_instruction *code);
 
+/* Does all rounds of parts of a list to which all rows are given, in turns by workers. */
+gs_status do_parts(gs_groups *groups, uint32_t workers);
+
 /* Some spans, also none, of rows that begin anywhere. */
 uint32_t some_spans(const table *t, gs_span *spans, uint32_t most);
 

@@ -58,9 +58,8 @@ by_engine(const table *t, const gs_steps *steps, const gs_range *ranges, uint32_
 	if (status != GS_OK)
 		return status;
 	status = give_rows(t, groups, workers);
-	for (uint32_t parts; status == GS_OK && (parts = gs_groups_parts(groups)) > 0;)
-		for (uint32_t p = 0; p < parts && status == GS_OK; p++)
-			status = gs_groups_part(groups, (p + 1) % workers, engine, p);
+	if (status == GS_OK)
+		status = do_parts(groups, workers);
 	if (status == GS_OK)
 		status = gs_groups_end(groups, engine, 0, n);
 	if (status == GS_OK)

@@ -12,8 +12,8 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(service_node service_with forgive make_table digest explain_sort service_pids stop_process held
-	leftovers power_failure wait_until settled counted sound $engine $engine_kind $engine_name $devices $timeout
-	$impatient $socket);
+	leftovers power_failure wait_until wait_visible settled counted sound $engine $engine_kind $engine_name $devices
+	$timeout $impatient $socket);
 
 # The service runs with its CPU engine; GPUSORT_SERVICE_ENGINE=gpu runs the same tests on GPUs.  How the views and
 # EXPLAIN name it; devices.
@@ -194,6 +194,22 @@ sub wait_until
 	}
 	fail($name);
 	return 0;
+}
+
+# Passes once all pages of a table are marked as visible to all.  The keeper's snapshot may be older than its rows are;
+# until it ends a vacuum marks no page.
+sub wait_visible
+{
+	my ($node, $table, $database) = @_;
+
+	$database //= 'postgres';
+	return wait_until(
+		sub {
+			$node->safe_psql($database, "VACUUM $table");
+			return $node->safe_psql($database,
+				"SELECT relallvisible = relpages FROM pg_class WHERE relname = '$table'") eq 't';
+		},
+		"$table is visible to all");
 }
 
 # Is what a function lists the same for half a second?

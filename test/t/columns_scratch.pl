@@ -25,12 +25,7 @@ sub hold
 	my ($table, $groups) = @_;
 
 	one("CREATE TABLE $table AS SELECT i % $groups id, i a FROM generate_series(1, 2 * $groups) i");
-	wait_until(
-		sub {
-			one("VACUUM $table");
-			return one("SELECT relallvisible = relpages FROM pg_class WHERE relname = '$table'") eq 't';
-		},
-		"$table is visible to all");
+	wait_visible($node, $table);
 	one("SELECT gpusort_columns_add('$table')");
 }
 

@@ -22,18 +22,13 @@ my $short = "SELECT rows, from_columns > 0, reason FROM gpusort_columns_check('t
 
 sub one { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
 
-# Makes a table of some rows.  The keeper's snapshot may be older than they are; until it ends a vacuum marks no page.
+# Makes a table of some rows.
 sub make
 {
 	my ($table, $rows, $database) = @_;
 
 	one("CREATE TABLE $table AS SELECT i id, i a FROM generate_series(1, $rows) i", $database);
-	wait_until(
-		sub {
-			one("VACUUM $table", $database);
-			return one("SELECT relallvisible = relpages FROM pg_class WHERE relname = '$table'", $database) eq 't';
-		},
-		"$table is visible to all");
+	wait_visible($node, $table, $database);
 }
 
 # Makes a table and holds it.

@@ -266,7 +266,6 @@ static gs_status
 windows_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
 {
 	cuda_windows *w = (cuda_windows *) groups;
-
 	bool found;
 
 	if (w->g.head.rows > GS_MAX_ROWS)
