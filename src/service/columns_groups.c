@@ -322,7 +322,7 @@ do_part(void *arg, uint32_t worker, uint32_t part)
 
 	if (atomic_load_explicit(&g->status, memory_order_relaxed) != GS_OK)
 		return;
-	engine = g->pages->t->place->dev != NULL ? g->engine : gsd_pages_engine(g->pages, worker);
+	engine = worker == 0 ? g->engine : gsd_pages_engine(g->pages, worker);
 	if (engine != NULL)
 		status = gs_groups_part(g->groups, worker, engine, part);
 	if (status != GS_OK)
@@ -330,16 +330,19 @@ do_part(void *arg, uint32_t worker, uint32_t part)
 }
 
 /*
- * Does all parts, in rounds.  On a device there are none.
+ * Does all parts, in rounds.  A device's engine has one worker, this thread.
  */
 static gs_status
 do_parts(grouping *g)
 {
+	const bool alone = g->pages->t->place->dev != NULL;
 	uint32_t parts;
 
 	while ((parts = gs_groups_parts(g->groups)) > 0)
 	{
-		if (!gsd_pool_run(g->pages->c, parts, do_part, g))
+		for (uint32_t part = 0; alone && part < parts; part++)
+			do_part(g, 0, part);
+		if (!alone && !gsd_pool_run(g->pages->c, parts, do_part, g))
 			return GS_CANCELLED;
 		GS_TRY((gs_status) g->status);
 	}
