@@ -122,7 +122,9 @@ range_of(const gs_steps *steps, const gs_instruction *code, uint32_t ncode, cons
 	}
 	low = (gs_unsigned_wide) stack[0].low;
 	high = (gs_unsigned_wide) stack[0].high;
-	return (gs_range){{{(uint64_t) low, (uint64_t) (low >> 64)}}, {{(uint64_t) high, (uint64_t) (high >> 64)}}, nulls};
+	return (gs_range){.low = {{(uint64_t) low, (uint64_t) (low >> 64)}},
+					  .high = {{(uint64_t) high, (uint64_t) (high >> 64)}},
+					  .nulls = nulls};
 }
 
 gs_status

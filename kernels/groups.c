@@ -19,6 +19,18 @@ ops_for(const gs_engine *engine, const gs_steps *steps)
 	return gs_steps_rows(steps) != NULL ? engine->ops->places : engine->ops->groups;
 }
 
+/* Returns true if an engine takes the list's rows in the order of each column whose range says so. */
+static bool
+ranges_taken(const gs_engine *engine, const gs_steps *steps, const gs_range *ranges)
+{
+	const struct gs_group_ops *ops = ops_for(engine, steps);
+
+	for (uint32_t c = 0; c < steps->ncolumns; c++)
+		if (ranges[c].placed && (ops == NULL || !ops->placed || !gs_groups_placed(steps, c)))
+			return false;
+	return true;
+}
+
 gs_status
 gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges, uint64_t rows, uint32_t workers,
 			   gs_groups **groups)
@@ -28,7 +40,7 @@ gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges,
 	if (groups == NULL)
 		return GS_INVALID;
 	*groups = NULL;
-	if (engine == NULL || steps == NULL || ranges == NULL || workers == 0)
+	if (engine == NULL || steps == NULL || ranges == NULL || workers == 0 || !ranges_taken(engine, steps, ranges))
 		return GS_INVALID;
 	return gs_groups_begin(engine, &head, groups);
 }

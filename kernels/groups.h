@@ -214,7 +214,8 @@ struct gs_group_ops
 	gs_status (*end)(gs_groups *groups, gs_engine *engine, uint64_t *count);
 	gs_status (*read)(gs_groups *groups, gs_engine *engine, uint64_t first, uint64_t n, void *out);
 	void (*close)(gs_groups *groups, gs_engine *engine);
-	bool wide; /* packed keys may be wide */
+	bool wide;	 /* packed keys may be wide */
+	bool placed; /* ranges may be */
 };
 
 /*

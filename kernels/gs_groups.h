@@ -32,7 +32,8 @@ extern "C" {
 typedef struct gs_range
 {
 	gs_constant low, high;
-	bool nulls; /* there may be some */
+	bool nulls;	 /* there may be some */
+	bool placed; /* rows come in its order, and no two are equal by it: see gs_groups_placed */
 } gs_range;
 
 typedef struct gs_groups gs_groups;
@@ -49,6 +50,13 @@ gs_status gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_rang
 						 uint32_t workers, gs_groups **groups);
 #define GS_GROUPS_KEY_BITS	64
 #define GS_GROUPS_WIDE_BITS 512
+
+/*
+ * Returns true if the rows of a list may come in the order of a column instead of having it, on the CPU: its range is
+ * placed, its values are not read, and all rows come in one call of gs_groups_rows.  It is then the only order of a
+ * window without partition, which takes the list's rows, and nothing else.
+ */
+bool gs_groups_placed(const gs_steps *steps, uint32_t column);
 
 /* Adds rows.  GS_INVALID: a value outside its range. */
 gs_status gs_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);

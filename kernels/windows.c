@@ -85,6 +85,22 @@ gs_steps_columns(const gs_steps *steps, const gs_step *from)
 	return columns | group_columns(steps, (const gs_group_step *) step);
 }
 
+bool
+gs_groups_placed(const gs_steps *steps, uint32_t column)
+{
+	const gs_window_step *w = gs_steps_compute(steps) == NULL ? gs_steps_window(steps) : NULL;
+	const gs_filter_step *filter = gs_steps_filter(steps);
+	const gs_row_order *order;
+	uint64_t others;
+
+	if (w == NULL || w->npartition > 0 || w->norders != 1)
+		return false;
+	order = (const gs_row_order *) gs_steps_at(steps, w->orders);
+	others = gs_window_arguments(w) | gs_steps_columns(steps, gs_step_after(&w->step));
+	others |= filter != NULL ? terms_columns(filter->terms, filter->nterms) : 0;
+	return order->column == column && order->descending == 0 && (others & bit(column)) == 0;
+}
+
 /* ---------------------------------------------------------------- groups in order */
 
 /* Returns true if the groups of a list have a column as a key. */
@@ -163,7 +179,9 @@ integers(gs_wide low, gs_wide high, bool nulls)
 {
 	const gs_unsigned_wide a = (gs_unsigned_wide) low, b = (gs_unsigned_wide) high;
 
-	return (gs_range){{{(uint64_t) a, (uint64_t) (a >> 64)}}, {{(uint64_t) b, (uint64_t) (b >> 64)}}, nulls};
+	return (gs_range){.low = {{(uint64_t) a, (uint64_t) (a >> 64)}},
+					  .high = {{(uint64_t) b, (uint64_t) (b >> 64)}},
+					  .nulls = nulls};
 }
 
 /* Returns the range of sums of up to some number of values of a range. */
@@ -191,7 +209,7 @@ lag_range(const gs_steps *steps, const gs_window_function *f, const gs_range *of
 	const bool real = gs_type_is_float((gs_type) steps->types[f->column]), empty = low > high;
 
 	if (f->constant == 0)
-		return (gs_range){of->low, of->high, true};
+		return (gs_range){.low = of->low, .high = of->high, .nulls = true};
 	v = gs_scalar_code(gs_constant_scalar(gs_steps_at(steps, f->constant), real), real);
 	return integers(empty || v < low ? v : low, empty || v > high ? v : high, of->nulls);
 }
@@ -219,8 +237,10 @@ function_range(const gs_steps *steps, const gs_window_function *f, const gs_rang
 		case GS_WINDOW_NTH:
 		case GS_WINDOW_MIN:
 		case GS_WINDOW_MAX:
-			return (gs_range){ranges[f->column].low, ranges[f->column].high,
-							  ranges[f->column].nulls || f->frame == GS_FRAME_ROWS || f->function == GS_WINDOW_NTH};
+			return (gs_range){
+				.low = ranges[f->column].low,
+				.high = ranges[f->column].high,
+				.nulls = ranges[f->column].nulls || f->frame == GS_FRAME_ROWS || f->function == GS_WINDOW_NTH};
 		default: /* numbers of rows */
 			return integers(1, (gs_wide) rows, false);
 	}

@@ -10,10 +10,13 @@
 static void
 release_worker(gs_window_worker *k)
 {
-	gs_block *blocks[] = {&k->sorting, &k->scratch, &k->rows, &k->bounds, &k->places, &k->columns, &k->nulls};
+	gs_block *blocks[] = {&k->sorting, &k->scratch, &k->rows,	 &k->bounds,
+						  &k->places,  &k->columns, &k->nulls, &k->plan_memory};
 
 	for (size_t i = 0; k->begun && i < sizeof(blocks) / sizeof(*blocks); i++)
 		gs_block_release(&k->work, blocks[i]);
+	k->begun = false;
+	k->plan.steps = NULL;
 }
 
 /* Frees what the next question does not need. */
@@ -23,12 +26,10 @@ release_rows(gs_cpu_windows *w)
 	if (w->scatter != NULL)
 		gs_groups_free(w->scatter);
 	w->scatter = NULL;
+	gs_window_release_placed(w);
 	gs_block_release(&w->work, &w->rows_memory);
 	for (uint32_t i = 0; i < w->head.workers; i++)
-	{
 		release_worker(&w->workers[i]);
-		w->workers[i].begun = false;
-	}
 }
 
 /* Implements gs_groups_close. */
@@ -67,7 +68,8 @@ prepare(gs_cpu_windows *w, gs_engine *engine)
 	for (uint32_t c = 0; c < w->after_steps->ncolumns; c++)
 		w->types[c] = (gs_type) steps->types[c];
 	w->columns = (w->taken & source) | gs_window_arguments(w->step);
-	GS_TRY(gs_window_plan(w, engine));
+	w->in_place = gs_window_placed(w);
+	GS_TRY(w->in_place ? gs_window_plan_placed(w) : gs_window_plan(w, engine));
 	after = (gs_groups){.steps = w->after_steps, .ranges = w->ranges, .rows = w->head.rows, .workers = w->head.workers};
 	/* the rows given lie in memory that the next ones take */
 	after.passing = true;
@@ -103,7 +105,10 @@ windows_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 static gs_status
 windows_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
 {
-	return gs_cpu_groups_rows(&((gs_cpu_windows *) groups)->scatter->head, worker, engine, rows);
+	gs_cpu_windows *w = (gs_cpu_windows *) groups;
+
+	return w->in_place ? gs_window_rows_placed(w, rows)
+					   : gs_cpu_groups_rows(&w->scatter->head, worker, engine, rows);
 }
 
 /* ---------------------------------------------------------------- parts */
@@ -130,7 +135,7 @@ count_rows(gs_cpu_windows *w)
 
 	w->starts[0] = 0;
 	for (uint32_t p = 0; p < w->nparts; p++)
-		w->starts[p + 1] = w->starts[p] + gs_records_count(w->scatter, p);
+		w->starts[p + 1] = w->starts[p] + (w->in_place ? w->placed.of[p].rows : gs_records_count(w->scatter, p));
 	for (uint32_t p = 0; p < w->nparts && w->split_bits > 0; p = last_part(w, p))
 	{
 		uint64_t n = w->starts[last_part(w, p)] - w->starts[p];
@@ -162,7 +167,8 @@ begin_parts(gs_cpu_windows *w)
 {
 	uint64_t most;
 
-	gs_groups_rows_end(w->scatter);
+	if (!w->in_place)
+		gs_groups_rows_end(w->scatter);
 	GS_TRY(gs_block_reserve(&w->work, &w->memory, (w->nparts + 1) * sizeof(uint64_t)));
 	w->starts = w->memory.data;
 	most = count_rows(w);
@@ -205,7 +211,13 @@ carry_over(gs_cpu_windows *w, uint32_t function)
 static gs_status
 next_round(gs_cpu_windows *w)
 {
-	if (w->stage == GS_WINDOW_ADDING)
+	if (w->stage == GS_WINDOW_ADDING && w->in_place && gs_steps_filter(w->head.steps) != NULL)
+	{
+		w->stage = GS_WINDOW_COUNTING;
+		w->nunits = w->nparts;
+		return GS_OK;
+	}
+	if (w->stage <= GS_WINDOW_COUNTING)
 		return begin_parts(w);
 	if (w->stage == GS_WINDOW_ORDERING)
 	{
@@ -245,6 +257,15 @@ begin_worker(gs_cpu_windows *w, uint32_t worker, gs_engine *engine)
 	return k;
 }
 
+/* Puts the rows of a part in order, from a place on; first: of its partition. */
+static gs_status
+order_part(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint32_t part, const gs_ordered *to,
+		   uint64_t at, bool first)
+{
+	return w->in_place ? gs_window_place(w, k, cpu, part, to, at, first)
+					   : gs_window_sort(w, k, cpu, part, to, at, first);
+}
+
 /* Does a unit: whole partitions, of one part or several. */
 static gs_status
 do_unit(gs_cpu_windows *w, uint32_t worker, gs_engine *engine, uint32_t unit)
@@ -260,8 +281,8 @@ do_unit(gs_cpu_windows *w, uint32_t worker, gs_engine *engine, uint32_t unit)
 	GS_TRY(gs_block_reserve(&k->work, &k->rows, gs_ordered_make(w, &rows, n, NULL) + GS_ALIGN));
 	(void) gs_ordered_make(w, &rows, n, k->rows.data);
 	for (uint32_t p = first; p < last; p++)
-		GS_TRY(gs_window_sort(w, k, j.cpu, p, &rows, w->starts[p] - w->starts[first],
-							  w->starts[p] == w->starts[first]));
+		GS_TRY(order_part(w, k, j.cpu, p, &rows, w->starts[p] - w->starts[first],
+						  w->starts[p] == w->starts[first]));
 	return gs_window_give(&j);
 }
 
@@ -286,7 +307,7 @@ do_part(gs_cpu_windows *w, uint32_t worker, gs_engine *engine, uint32_t part)
 		j.whole = w->wholes + at;
 		return gs_window_give(&j);
 	}
-	GS_TRY(gs_window_sort(w, k, j.cpu, part, &w->rows, j.from, j.from == j.begin));
+	GS_TRY(order_part(w, k, j.cpu, part, &w->rows, j.from, j.from == j.begin));
 	for (uint32_t f = 0; f < nfunctions; f++)
 		GS_TRY(gs_window_summarize(&j, f, &w->carries[at + f]));
 	return GS_OK;
@@ -302,6 +323,8 @@ windows_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32_t par
 		return gs_groups_part(w->after, worker, engine, part);
 	if (part >= w->nunits)
 		return GS_INVALID;
+	if (w->stage == GS_WINDOW_COUNTING)
+		return gs_window_count_placed(w, begin_worker(w, worker, engine), (gs_cpu_engine *) engine, part);
 	return w->stage == GS_WINDOW_UNITS ? do_unit(w, worker, engine, part) : do_part(w, worker, engine, part);
 }
 
@@ -330,4 +353,5 @@ const struct gs_group_ops gs_cpu_window_ops = {
 	.end = windows_end,
 	.read = windows_read,
 	.close = windows_close,
+	.placed = true,
 };

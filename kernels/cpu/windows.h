@@ -69,16 +69,35 @@ typedef struct gs_window_carry
 	uint32_t place; /* of an extreme */
 } gs_window_carry;
 
+/* A part of rows that come in order. */
+typedef struct gs_placed_part
+{
+	uint64_t first; /* of its spans */
+	uint64_t rows;	/* that pass the filter, once these are counted */
+} gs_placed_part;
+
+/* Rows that come in order. */
+typedef struct gs_placed_rows
+{
+	gs_block parts, memory;
+	gs_placed_part *of; /* and where the last one's spans end */
+	uint64_t part_rows;
+	gs_span *spans; /* none of two parts; NULL: they did not come yet */
+	const gs_held *columns;
+} gs_placed_rows;
+
 typedef struct gs_window_worker
 {
 	bool begun;
 	gs_work work; /* whose memory this is */
-	gs_block sorting, scratch, rows, bounds, places, columns, nulls;
+	gs_block sorting, scratch, rows, bounds, places, columns, nulls, plan_memory;
+	gs_steps_plan plan; /* of rows that come in order */
 } gs_window_worker;
 
 typedef enum gs_window_stage
 {
 	GS_WINDOW_ADDING,
+	GS_WINDOW_COUNTING, /* rows that come in order and pass the filter */
 	GS_WINDOW_UNITS,
 	GS_WINDOW_ORDERING,
 	GS_WINDOW_COMPUTING,
@@ -93,7 +112,9 @@ typedef struct gs_cpu_windows
 	gs_window_stage stage;
 	gs_status failure; /* of parts */
 	const gs_window_step *step;
-	gs_cpu_groups *scatter; /* makes records of rows */
+	gs_cpu_groups *scatter; /* makes records of rows; NULL: in_place */
+	bool in_place; /* rows come in order: */
+	gs_placed_rows placed;
 	gs_window_records records;
 	gs_steps *after_steps;
 	gs_groups *after;
@@ -250,6 +271,19 @@ size_t gs_ordered_make(const gs_cpu_windows *w, gs_ordered *o, uint64_t rows, ch
 /* Puts the rows of a part in order, from a place on; first: of its partition. */
 gs_status gs_window_sort(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint32_t part,
 						 const gs_ordered *to, uint64_t at, bool first);
+
+/* windows_placed.c: returns true if rows come in the window's order. */
+bool gs_window_placed(const gs_cpu_windows *w);
+/* Plans the columns that are copied, and parts. */
+gs_status gs_window_plan_placed(gs_cpu_windows *w);
+void gs_window_release_placed(gs_cpu_windows *w);
+/* Takes all rows. */
+gs_status gs_window_rows_placed(gs_cpu_windows *w, const gs_held_rows *rows);
+/* Counts a part's rows that pass the filter. */
+gs_status gs_window_count_placed(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint32_t part);
+/* As gs_window_sort. */
+gs_status gs_window_place(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint32_t part,
+						  const gs_ordered *to, uint64_t at, bool first);
 
 /* windows_values.c: computes the functions' columns, and gives rows to the next question. */
 gs_status gs_window_give(gs_window_job *j);

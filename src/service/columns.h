@@ -297,6 +297,7 @@ typedef struct page_job
 	struct code_ranks *ranks[GS_STEPS_MAX_COLUMNS]; /* of the question's columns; NULL: not of this one */
 	uint64_t own_bytes;
 	bool positions; /* the last column is of rows' positions, which the table does not have */
+	bool placed;	/* and has no values: rows come in its order */
 	bool scratch;	/* engines allocate, from scratch */
 	gs_status (*unit)(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
 	gs_status (*whole)(void *arg, const gs_held_rows *rows);
@@ -352,6 +353,8 @@ bool gsd_rows_add(row_segments *r, const page_job *j, const segment *s);
 bool gsd_rows_add_added(row_segments *r, const page_job *j);
 /* Returns the place of a segment of pages. */
 uint32_t gsd_rows_place(const row_segments *r, const segment *s);
+/* Returns the page of a segment's row. */
+uint32_t gsd_rows_page(const segment *s, uint32_t row);
 /*
  * Says where rows are: the block above 16 bits of line pointer, or, of added rows, GSD_ADDED_ROW and how many rows came
  * before.  GS_PROTOCOL: there is no such row.
@@ -428,9 +431,17 @@ void gsd_ranks_free(grouping *g);
 
 /* ---------------------------------------------------------------- columns_positions.c: where rows are */
 
-/* Gives all segments of pages, which are named, the column of positions, and its range. */
+/*
+ * Gives all segments of pages, which are named, the column of positions, or none if rows can come in its order, and
+ * its range.
+ */
 gs_status gsd_positions_put(grouping *g);
 void gsd_positions_free(grouping *g);
+
+/* ---------------------------------------------------------------- columns_placed.c: rows in the table's order */
+
+/* Gives all rows to the groups in that order. */
+gs_status gsd_placed_run(grouping *g);
 
 /* ---------------------------------------------------------------- columns_check.c, columns_ask.c */
 

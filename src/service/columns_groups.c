@@ -381,7 +381,7 @@ group_in_turn(page_job *j)
 		GS_TRY(gsd_positions_put(g));
 	GS_TRY(open_engine(g));
 	GS_TRY(open_groups(g, workers));
-	GS_TRY(gsd_pages_run(j));
+	GS_TRY(j->placed ? gsd_placed_run(g) : gsd_pages_run(j));
 	GS_TRY(do_parts(g));
 	return gs_groups_end(g->groups, g->engine, GS_GROUPS_MOST_BYTES / g->bytes, &g->count);
 }

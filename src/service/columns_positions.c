@@ -1,6 +1,8 @@
 /*
  * columns_positions.c: questions about the order of a table's rows.  The list's last column says where they are: the
  * block above the row's number in the page, of what segments know of their pages, in memory of the question's own.
+ *
+ * In host memory a list that asks for nothing but the order of all rows gets them in it instead: columns_placed.c.
  */
 #include "columns.h"
 
@@ -96,6 +98,20 @@ put_on_device(const grouping *g, place *p)
 	return status;
 }
 
+/*
+ * Says that rows come in the order of positions, which have no values: any address will do.
+ */
+static void
+place_rows(grouping *g)
+{
+	const uint32_t ncolumns = g->pages->ncolumns;
+
+	g->pages->placed = true;
+	g->ranges[ncolumns - 1].placed = true;
+	for (uint64_t i = 0; i < g->rows_of.held; i++)
+		g->rows_of.columns[i * ncolumns + ncolumns - 1].values = g->rows_of.of[i];
+}
+
 gs_status
 gsd_positions_put(grouping *g)
 {
@@ -105,6 +121,11 @@ gsd_positions_put(grouping *g)
 	const uint64_t bytes = place_positions(g, NULL);
 
 	gsd_range_join(&g->ranges[j->ncolumns - 1], &range);
+	if (p->dev == NULL && gs_groups_placed(g->steps, j->ncolumns - 1))
+	{
+		place_rows(g);
+		return GS_OK;
+	}
 	if (bytes == 0)
 		return GS_OK;
 	GS_TRY(gsd_place_alloc(p, bytes, &g->positions));

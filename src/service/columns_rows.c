@@ -133,6 +133,23 @@ gsd_rows_place(const row_segments *r, const segment *s)
 	return *find(r, s) - 1;
 }
 
+uint32_t
+gsd_rows_page(const segment *s, uint32_t row)
+{
+	uint32_t low = 0, high = s->npages - 1;
+
+	while (low < high)
+	{
+		uint32_t middle = low + (high - low + 1) / 2;
+
+		if (s->pages[middle].first > row)
+			high = middle - 1;
+		else
+			low = middle;
+	}
+	return low;
+}
+
 /*
  * Returns the row behind a page's.
  */
@@ -148,22 +165,11 @@ page_end(const segment *s, uint32_t page)
 static uint32_t
 page_of(row_segments *r, const segment *s, uint32_t row)
 {
-	uint32_t low = 0, high = s->npages - 1;
-
 	if (r->last == s && row >= s->pages[r->page].first && row < page_end(s, r->page))
 		return r->page;
-	while (low < high)
-	{
-		uint32_t middle = low + (high - low + 1) / 2;
-
-		if (s->pages[middle].first > row)
-			high = middle - 1;
-		else
-			low = middle;
-	}
 	r->last = s;
-	r->page = low;
-	return low;
+	r->page = gsd_rows_page(s, row);
+	return r->page;
 }
 
 /*

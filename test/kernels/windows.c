@@ -44,8 +44,8 @@ give_rows(const table *t, gs_groups *groups, uint32_t workers)
 
 /* Carries out a list over all segments. */
 static gs_status
-by_engine(const table *t, const gs_steps *steps, const gs_range *ranges, uint32_t workers, gs_reduced **out,
-		  uint64_t *n)
+by_engine(const table *t, const gs_steps *steps, const gs_range *ranges, const gs_held_rows *placed, uint32_t workers,
+		  gs_reduced **out, uint64_t *n)
 {
 	gs_groups *groups;
 	uint64_t rows = 0;
@@ -57,7 +57,7 @@ by_engine(const table *t, const gs_steps *steps, const gs_range *ranges, uint32_
 	status = gs_groups_open(engine, steps, ranges, rows, workers, &groups);
 	if (status != GS_OK)
 		return status;
-	status = give_rows(t, groups, workers);
+	status = placed != NULL ? gs_groups_rows(groups, 0, engine, placed) : give_rows(t, groups, workers);
 	if (status == GS_OK)
 		status = do_parts(groups, workers);
 	if (status == GS_OK)
@@ -100,8 +100,8 @@ expect(const table *t, const steps_list *l, steps_list *left, plain_segment *row
 
 static uint64_t lists, answered;
 
-static void
-one_list(const table *t, const steps_list *l, const char *what)
+void
+windows_list(const table *t, const steps_list *l, const gs_held_rows *placed, const char *what)
 {
 	static steps_list left;
 	plain_segment rows = {0};
@@ -111,11 +111,12 @@ one_list(const table *t, const steps_list *l, const char *what)
 	check(gs_steps_check(&l->head, l->head.bytes) == GS_OK, "%s: the list is right", what);
 	for (uint32_t c = 0; c < SOURCE; c++)
 		ranges[c] = column_range(t, c);
+	ranges[NUMBER].placed = placed != NULL;
 	for (uint32_t workers = 1; workers <= (on_gpu ? 1 : MOST_WORKERS); workers += 2)
 	{
 		gs_reduced *out;
 		uint64_t n = 0;
-		gs_status status = by_engine(t, &l->head, ranges, workers, &out, &n);
+		gs_status status = by_engine(t, &l->head, ranges, placed, workers, &out, &n);
 		const char *wrong = status == GS_OK && e != NULL ? groups_wrong(e, out, n) : NULL;
 		bool right = status == GS_TOO_BIG || status == (e == NULL ? GS_OVERFLOW : GS_OK) ||
 					 (status == GS_OVERFLOW && e != NULL && expect_overflow(e));
@@ -159,9 +160,8 @@ some_frame(gs_window_function *f, bool total, bool anew)
 		f->from = -300;
 }
 
-/* A function over one of n columns.  With ties, one whose values do not depend on the order of peers. */
-static gs_window_function
-some_function(const uint8_t *types, uint32_t n, bool total)
+gs_window_function
+windows_function(const uint8_t *types, uint32_t n, bool total)
 {
 	static const uint8_t tied[] = {GS_WINDOW_RANK,		GS_WINDOW_DENSE_RANK, GS_WINDOW_PERCENT_RANK,
 								   GS_WINDOW_CUME_DIST, GS_WINDOW_COUNT,	  GS_WINDOW_SUM,
@@ -204,7 +204,7 @@ some_window(uint8_t *types, uint32_t n, bool total)
 	}
 	for (uint32_t i = 0; i < w.nfunctions; i++)
 	{
-		w.functions[i] = some_function(types, n, total);
+		w.functions[i] = windows_function(types, n, total);
 		if (total && i == 0 && rnd() % 3 == 0)
 			w.functions[0] = (gs_window_function){.function = GS_WINDOW_RUN, .column = 1 + (uint32_t) (rnd() % 3)};
 		types[n + i] = (uint8_t) gs_window_type(steps, &w.functions[i]);
@@ -231,9 +231,8 @@ add_window(steps_list *l, const window *w)
 	}
 }
 
-/* Adds a filter over n columns: a window's, compared with numbers, NULL or another column. */
-static void
-add_filter(steps_list *l, uint32_t n)
+void
+windows_filter(steps_list *l, uint32_t n)
 {
 	uint32_t a = (uint32_t) (rnd() % n), b = (uint32_t) (rnd() % n);
 	bool real = gs_type_is_float((gs_type) l->head.types[a]);
@@ -346,14 +345,14 @@ random_list(const table *t, const char *what)
 	for (uint32_t i = 0; i < nwindows; i++)
 	{
 		if (rnd() % 3 == 0)
-			add_filter(&l, n);
+			windows_filter(&l, n);
 		add_window(&l, &windows[i]);
 		n += windows[i].nfunctions;
 	}
 	if (rnd() % 3 == 0)
-		add_filter(&l, n);
+		windows_filter(&l, n);
 	add_groups(&l, n, &windows[nwindows - 1]);
-	one_list(t, &l, what);
+	windows_list(t, &l, NULL, what);
 }
 
 /* Differences of a column, if it is of integers of 8 bytes, or of numbers, to the row before: sums, extremes. */
@@ -388,7 +387,7 @@ differences(const table *t, const char *what)
 	list_refine(&l, GS_DISTINCT, 0, NULL, 0);
 	if (rnd() % 2)
 		list_keys(&l, (uint32_t[]){rnd() % 3}, 1);
-	one_list(t, &l, what);
+	windows_list(t, &l, NULL, what);
 }
 
 /* Random lists over a table. */
@@ -475,7 +474,7 @@ every_function(gs_type type)
 			list_keys(&l, (uint32_t[]){NUMBER}, 1);
 			snprintf(what, sizeof(what), "function %u, frame %u of %s", function, frame, type_name(type));
 			before = answered;
-			one_list(&t, &l, what);
+			windows_list(&t, &l, NULL, what);
 			/* sums of integers of 128 bits may leave them: not on a GPU */
 			check(answered > before || wide || (function == GS_WINDOW_SUM && type == GS_U128), "%s: answered", what);
 		}
@@ -504,7 +503,7 @@ whole_words(void)
 	list_column(&l, GS_MIN, SOURCE + 1, GS_NUMBER_I32);
 	list_column(&l, GS_MIN, SOURCE + 2, GS_NUMBER_I32);
 	list_keys(&l, (uint32_t[]){0}, 1);
-	one_list(&t, &l, "values of 64 bits");
+	windows_list(&t, &l, NULL, "values of 64 bits");
 	drop_table(&t);
 }
 
@@ -546,7 +545,7 @@ runs_over_blocks(void)
 	list_column(&l, GS_SUM, NUMBER, GS_NUMBER_I32);
 	list_column(&l, GS_MIN, 2, GS_NUMBER_F64);
 	list_keys(&l, (uint32_t[]){SOURCE, 1}, 2);
-	one_list(&t, &l, "runs over blocks");
+	windows_list(&t, &l, NULL, "runs over blocks");
 	drop_table(&t);
 }
 
@@ -579,6 +578,8 @@ test_windows(void)
 		for (int turn = 0; turn < 8; turn++)
 			if (!skipped())
 				whole_words();
+		if (!on_gpu && !skipped())
+			windows_placed();
 		if (!skipped())
 			nearly();
 		for (int turn = 0; turn < (small_only ? 14 : 28); turn++)

@@ -1,0 +1,155 @@
+/*
+ * columns_placed.c: rows in the order in which they lie in the table, for questions that ask for no other.  Runs of
+ * pages come so by the mask, added rows go between them by their blocks: spans are put in order, rows never are.
+ */
+#include "columns.h"
+
+#include <stdlib.h>
+
+/* Rows of a segment, and the position of the first one. */
+typedef struct placed_span
+{
+	int64_t at;
+	gs_span span;
+} placed_span;
+
+/* A list of them in the making. */
+typedef struct placing
+{
+	grouping *g;
+	placed_span *spans;
+	uint64_t n, room;
+	bool sorted;
+} placing;
+
+/*
+ * Appends rows of a segment.
+ */
+static gs_status
+add_span(placing *p, int64_t at, gs_span span)
+{
+	if (p->n == p->room)
+	{
+		const uint64_t more = p->room > 0 ? p->room : 256;
+		placed_span *larger;
+
+		if (!gsd_work_take(more * sizeof(*larger)))
+			return GS_NOMEM;
+		larger = realloc(p->spans, (p->room + more) * sizeof(*larger));
+		if (larger == NULL)
+		{
+			gsd_work_give(more * sizeof(*larger));
+			return GS_NOMEM;
+		}
+		p->spans = larger;
+		p->room += more;
+	}
+	p->sorted &= p->n == 0 || p->spans[p->n - 1].at < at;
+	p->spans[p->n++] = (placed_span){at, span};
+	return GS_OK;
+}
+
+/*
+ * Appends the rows of a run of pages, between which there are no added rows.
+ */
+static gs_status
+add_run(void *arg, const page_run *run)
+{
+	placing *p = arg;
+	const segment *s = run->of;
+
+	p->g->pages->rows += run->rows;
+	p->g->pages->pages += run->pages;
+	if (run->rows == 0)
+		return GS_OK;
+	return add_span(p, (int64_t) s->pages[gsd_rows_page(s, run->first)].block << GSD_POSITION_BITS,
+					(gs_span){gsd_rows_place(&p->g->rows_of, s), run->first, run->rows});
+}
+
+/*
+ * Appends the rows of an added segment, those of each block by themselves.
+ */
+static gs_status
+add_added(placing *p, uint32_t index)
+{
+	const page_job *j = p->g->pages;
+	const segment *s = j->added[index];
+	const int64_t *at = s->columns[j->ncolumns - 1].values;
+
+	for (uint32_t first = 0, end; first < s->rows; first = end)
+	{
+		for (end = first + 1; end < s->rows && at[end] >> GSD_POSITION_BITS == at[first] >> GSD_POSITION_BITS;)
+			end++;
+		GS_TRY(add_span(p, at[first], (gs_span){p->g->rows_of.held + index, first, end - first}));
+	}
+	return GS_OK;
+}
+
+/*
+ * Makes the list of all rows.
+ */
+static gs_status
+make_list(placing *p)
+{
+	const page_job *j = p->g->pages;
+
+	GS_TRY(gsd_pages_runs(j, 0, ((uint64_t) j->blocks + 63) / 64, add_run, p));
+	for (uint32_t i = 0; i < j->nadded; i++)
+		GS_TRY(add_added(p, i));
+	return GS_OK;
+}
+
+/*
+ * Compares positions, as qsort's comparison.
+ */
+static int
+compare(const void *a, const void *b)
+{
+	const placed_span *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/*
+ * Joins spans that follow each other in a segment, at the beginning of the memory.  Returns their list.
+ */
+static const gs_span *
+join_spans(placing *p, uint64_t *n)
+{
+	gs_span *to = (gs_span *) p->spans;
+
+	*n = 0;
+	for (uint64_t i = 0; i < p->n; i++)
+	{
+		const gs_span span = p->spans[i].span;
+
+		if (*n > 0 && to[*n - 1].segment == span.segment && to[*n - 1].first + to[*n - 1].rows == span.first)
+			to[*n - 1].rows += span.rows;
+		else
+			to[(*n)++] = span;
+	}
+	return to;
+}
+
+gs_status
+gsd_placed_run(grouping *g)
+{
+	const page_job *j = g->pages;
+	placing p = {.g = g, .sorted = true};
+	gs_held_rows rows = {.types = j->types,
+						 .ncolumns = j->ncolumns,
+						 .nsegments = g->rows_of.n,
+						 .columns = g->rows_of.columns};
+	gs_status status = make_list(&p);
+
+	if (status == GS_OK && !p.sorted)
+		qsort(p.spans, p.n, sizeof(*p.spans), compare);
+	if (status == GS_OK && p.n > 0)
+	{
+		rows.spans = join_spans(&p, &rows.nspans);
+		status = gs_groups_rows(g->groups, 0, g->engine, &rows);
+	}
+	free(p.spans);
+	gsd_work_give(p.room * sizeof(*p.spans));
+	return status;
+}
