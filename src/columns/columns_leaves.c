@@ -361,7 +361,5 @@ leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 		find_columns(query, leaf);
 		nheld += leaf->held != NULL;
 	}
-	if (leaves->count > 1 && query->positions)
-		return "rows of several partitions have no order";
 	return nheld > 0 ? NULL : leaves->list[0].why;
 }

@@ -103,6 +103,24 @@ UPDATE moved SET v = v + 1 WHERE v = 4 AND g = 2;
 DELETE FROM moved WHERE v = 8 AND g = 1;
 SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;
 ROLLBACK;
+-- pages of several segments, in between some that are changed, emptied, and filled again
+UPDATE moved SET v = (v + 1) % 9 WHERE (ctid::text::point)[0]::int % 7 = 3;
+SELECT ok(settled('SELECT gpu_rle(v) FROM moved'), 'columns have pages that changed');
+SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;
+DELETE FROM moved WHERE (ctid::text::point)[0]::int % 11 IN (4, 5);
+VACUUM moved;
+SELECT ok(settled('SELECT gpu_rle(v) FROM moved'), 'columns have pages without rows');
+SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;
+INSERT INTO moved SELECT x % 3, x / 30 % 9 FROM generate_series(1, 3000) AS x;
+SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;
+SELECT is(rows_of('SELECT cardinality(gpu_rle(v)), max(v), (SELECT count(l) FROM (SELECT lag(v) OVER (ORDER BY g) AS l FROM moved) AS q) FROM moved', 'on'),
+	rows_of('SELECT cardinality(gpu_rle(v ORDER BY ctid)), max(v), (SELECT count(l) FROM (SELECT lag(v) OVER (ORDER BY g) AS l FROM moved) AS q) FROM moved', 'off'), 'runs in place beside others');
+BEGIN;
+UPDATE moved SET v = (v + 2) % 9 WHERE (ctid::text::point)[0]::int % 5 = 1;
+SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;
+COMMIT;
+SELECT ok(settled('SELECT gpu_rle(v) FROM moved'), 'columns have pages that changed again');
+SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;
 SELECT matches(plan_of('EXPLAIN (COSTS OFF) SELECT g, gpu_rle(v) FROM moved GROUP BY g', 'force'), 'Windows: \(PARTITION BY g ORDER BY ctid\)', 'EXPLAIN names the order of the table');
 
 -- rows, of a subquery and of the query itself
