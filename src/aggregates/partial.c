@@ -24,9 +24,6 @@
 /* Sample size for estimating the number of distinct values. */
 #define SAMPLE_ROWS 4096
 
-/* One of so many neighbours must be the same for runs to be written. */
-#define LEAST_SAME 8
-
 ValueForm *
 partial_forms(CollectCall *call)
 {
@@ -111,7 +108,7 @@ open_writer(StateWriter *writer, FunctionCallInfo fcinfo, const Collected *state
 	header->encoding = (uint8) GetDatabaseEncoding();
 	header->ncolumns = (uint8) state->call->ncolumns;
 	header->byte_order = BYTE_ORDER_MARK;
-	header->fraction = state->fraction;
+	header->fraction = state->call->ncolumns == 1 ? state->fraction : 0;
 	for (int i = 0; i < state->call->ncolumns; i++)
 	{
 		header->columns[i].how = (uint8) forms[i].how;
@@ -274,24 +271,6 @@ put_rows(StateWriter *writer, const uint32 *order, uint64 count)
 	}
 }
 
-/* Returns true if two rows of a vector are both NULL or have the same bytes.  Equal values may look different. */
-static inline bool
-same_bytes(const Vector *vector, uint32 a, uint32 b)
-{
-	bool		isnull = vector_is_null(vector, a);
-	Size		bytes = vector->type->stride;
-	const char *x;
-	const char *y;
-
-	if (isnull || vector_is_null(vector, b))
-		return isnull && vector_is_null(vector, b);
-	x = vector_address(vector, a);
-	y = vector_address(vector, b);
-	if (bytes == 0)
-		bytes = vector->type->len == -2 ? strlen(x) + 1 : VARSIZE_ANY(x);
-	return memcmp(x, y, bytes) == 0;
-}
-
 /* Returns true if enough neighbours of a sample are the same that runs are less work than rows (measured). */
 static bool
 has_runs(const Vector *values, const uint32 *order)
@@ -301,8 +280,8 @@ has_runs(const Vector *values, const uint32 *order)
 	uint32		same = 0;
 
 	for (uint32 i = 1; i < values->rows; i += step, compared++)
-		same += same_bytes(values, order[i - 1], order[i]);
-	return same >= compared / LEAST_SAME;
+		same += sortedruns_same(values, order[i - 1], order[i]);
+	return same >= compared / SORTEDRUNS_LEAST_SAME;
 }
 
 /* Returns the end of the run that begins at a place of an order: of rows whose last column is the same. */
@@ -316,44 +295,77 @@ end_of_run(const Collected *state, const uint32 *order, uint64 begin, uint64 cou
 		if (end + 2 * VECTOR_AHEAD < count)
 			for (int c = 0; c < 2; c++)
 				vector_prefetch(&state->columns[c], order[end + VECTOR_AHEAD], order[end + 2 * VECTOR_AHEAD]);
-		if (!same_bytes(&state->columns[1], order[end - 1], order[end]))
+		if (!sortedruns_same(&state->columns[1], order[end - 1], order[end]))
 			break;
 	}
 	return end;
+}
+
+/* Appends a run: its value, its length, and room for its rows' keys, which is returned. */
+static char *
+put_run(StateWriter *writer, uint32 value_row, uint32 length)
+{
+	bool		isnull;
+	Datum		value = vector_get(&writer->state->columns[1], value_row, &isnull);
+	Size		key_bytes = length * writer->header.columns[0].width;
+	StringInfo	bytes = &writer->bytes;
+
+	CHECK_FOR_INTERRUPTS();
+	put_value(writer, 1, value, isnull);
+	valueform_reserve(bytes, sizeof(length) + key_bytes);
+	memcpy(bytes->data + bytes->len, &length, sizeof(length));
+	bytes->len += (int) (sizeof(length) + key_bytes);
+	return bytes->data + bytes->len - key_bytes;
+}
+
+/* Has runs follow. */
+static void
+begin_runs(StateWriter *writer)
+{
+	writer->header.version = STATE_VERSION_RUNS;
+	writer->header.content = STATE_RUNS;
 }
 
 /* Appends pairs in order of their keys: each run's value once, and the keys of its rows. */
 static void
 put_runs(StateWriter *writer, const uint32 *order, uint64 count)
 {
-	const Collected *state = writer->state;
-	const Vector *keys = &state->columns[0];
+	const Vector *keys = &writer->state->columns[0];
 	Size		width = writer->header.columns[0].width;
-	StringInfo	bytes = &writer->bytes;
 	uint64		end;
 
-	writer->header.version = STATE_VERSION_RUNS;
-	writer->header.content = STATE_RUNS;
+	begin_runs(writer);
 	for (uint64 begin = 0; begin < count; begin = end)
 	{
-		bool		isnull;
-		Datum		value = vector_get(&state->columns[1], order[begin], &isnull);
-		uint32		length;
 		char	   *to;
 
-		CHECK_FOR_INTERRUPTS();
-		end = end_of_run(state, order, begin, count);
-		length = (uint32) (end - begin);
-		put_value(writer, 1, value, isnull);
-		valueform_reserve(bytes, sizeof(length) + length * width);
-		to = bytes->data + bytes->len;
-		memcpy(to, &length, sizeof(length));
-		to += sizeof(length);
+		end = end_of_run(writer->state, order, begin, count);
+		to = put_run(writer, order[begin], (uint32) (end - begin));
 		for (uint64 i = begin; i < end; i++)
 			to = copy_fixed(to, keys->data + (Size) order[i] * width, width);
-		bytes->len = (int) (to - bytes->data);
-		rows_are_put(writer, length);
+		rows_are_put(writer, end - begin);
 	}
+}
+
+/* Appends the runs that a state has. */
+static void
+put_own_runs(StateWriter *writer)
+{
+	const Collected *state = writer->state;
+	const uint32 *ends = (const uint32 *) state->runs->ends.data;
+	Size		width = writer->header.columns[0].width;
+	uint32		row = 0;
+
+	begin_runs(writer);
+	for (uint32 run = 0; run < state->runs->ends.rows; run++)
+		while (row < ends[run])
+		{
+			uint32		length = Min(ends[run] - row, PARTIAL_BLOCK);
+
+			memcpy(put_run(writer, run, length), state->columns[0].data + (Size) row * width, length * width);
+			rows_are_put(writer, length);
+			row += length;
+		}
 }
 
 /* Appends all rows of a spilled state, or the distinct values of its first column. */
@@ -508,10 +520,17 @@ serialize(FunctionCallInfo fcinfo, RowsWanted wanted)
 	Collected  *state = (Collected *) PG_GETARG_POINTER(0);
 	StateWriter writer;
 
-	if (state->call->ncolumns == 2 && state->runs != NULL)
+	bool		runs = state->call->ncolumns == 2 && state->runs != NULL;
+
+	if (runs && state->runs->npieces > 1)
+	{
 		sortedruns_expand(fcinfo, state);
+		runs = false;
+	}
 	open_writer(&writer, fcinfo, state);
-	if (state->spill)
+	if (runs)
+		put_own_runs(&writer);
+	else if (state->spill)
 		put_spilled_rows(&writer, state, wanted == ROWS_DISTINCT);
 	else
 		put_collected(&writer, wanted);

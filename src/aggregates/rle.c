@@ -1,6 +1,7 @@
 /*
  * rle.c: the aggregates gpu_rle(value), whose rows arrive in order, and gpu_rle(value, sort_key), which sorts them.
- * The first keeps a group's runs, not its rows; the second collects rows, and a job sorts them and finds the runs.
+ * The first keeps a group's runs, not its rows; the second collects rows, and a job sorts them and finds the runs, but
+ * for keys that come in order: sorted_runs.h.
  * Both return an array of a composite type (value, run_length, first_row).
  */
 #include "postgres.h"
@@ -185,7 +186,15 @@ gpusort_rle_collect(PG_FUNCTION_ARGS)
 
 	row[0] = fcinfo->args[2];
 	row[1] = fcinfo->args[1];
+	if (state->runs != NULL)
+	{
+		if (sortedruns_add(state, row))
+			PG_RETURN_POINTER(state);
+		sortedruns_expand(fcinfo, state);
+	}
 	collect_put_pair(fcinfo, state, row);
+	if (state->columns[0].rows == SORTEDRUNS_ROWS && state->runs == NULL)
+		sortedruns_try(state);
 	PG_RETURN_POINTER(state);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "access/tupmacs.h"
 #include "catalog/pg_type_d.h"
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
@@ -16,6 +17,9 @@
 
 /* Runs of an answer to begin with. */
 #define FIRST_RUNS 1024
+
+/* Rows of a piece, on average, before another one begins. */
+#define LEAST_PIECE 4096
 
 bool
 sortedruns_can_order(const VectorColumn *keys)
@@ -59,6 +63,128 @@ sortedruns_begin_piece(Collected *state)
 		runs->pieces = repalloc_array(runs->pieces, uint32, runs->room);
 	}
 	runs->pieces[runs->npieces++] = runs->ends.rows;
+	return true;
+}
+
+/* Returns the bytes of a value of a vector's type, which is no compressed one; its header counts. */
+static inline Size
+bytes_of(const VectorType *type, const char *value)
+{
+	return type->len > 0 ? (Size) type->len : type->len == -2 ? strlen(value) + 1 : VARSIZE_ANY(value);
+}
+
+bool
+sortedruns_same(const Vector *vector, uint32 a, uint32 b)
+{
+	bool		isnull = vector_is_null(vector, a);
+	const char *x;
+	const char *y;
+
+	if (isnull || vector_is_null(vector, b))
+		return isnull && vector_is_null(vector, b);
+	x = vector_address(vector, a);
+	y = vector_address(vector, b);
+	return memcmp(x, y, bytes_of(vector->type, x)) == 0;
+}
+
+/* Returns true if a value is the same as a vector's last one; compressed ones are not looked at. */
+static inline bool
+same_as_last(const Vector *vector, const NullableDatum *value)
+{
+	const VectorType *type = vector->type;
+	bool		isnull;
+	Datum		last = vector_get(vector, vector->rows - 1, &isnull);
+	const char *x = DatumGetPointer(last);
+	const char *y = DatumGetPointer(value->value);
+
+	if (isnull || value->isnull)
+		return isnull && value->isnull;
+	if (type->byval)
+		return last == value->value;
+	if (type->len != -1)
+		return memcmp(x, y, bytes_of(type, x)) == 0;
+	if (VARATT_IS_EXTERNAL(y) || VARATT_IS_COMPRESSED(y) || VARSIZE_ANY_EXHDR(x) != VARSIZE_ANY_EXHDR(y))
+		return false;
+	return memcmp(VARDATA_ANY(x), VARDATA_ANY(y), VARSIZE_ANY_EXHDR(x)) == 0;
+}
+
+/* Returns true if the keys of a state's rows are in order, and enough of their neighbours' values are the same. */
+static bool
+has_sorted_runs(const Collected *state)
+{
+	const Vector *keys = &state->columns[0];
+	VectorColumn column = collect_column(state, 0);
+	uint32		same = 0;
+	bool		isnull;
+
+	if (!sortedruns_can_order(&column))
+		return false;
+	for (uint32 row = 1; row < keys->rows; row++)
+	{
+		if (ApplySortComparator(vector_get(keys, row - 1, &isnull), false, vector_get(keys, row, &isnull), false,
+								state->call->small.full) > 0)
+			return false;
+		same += sortedruns_same(&state->columns[1], row - 1, row);
+	}
+	return same >= keys->rows / SORTEDRUNS_LEAST_SAME;
+}
+
+void
+sortedruns_try(Collected *state)
+{
+	Vector		values = state->columns[1];
+	Vector	   *ends;
+	MemoryContext old;
+	bool		put = true;
+
+	if (!has_sorted_runs(state))
+		return;
+	old = MemoryContextSwitchTo(values.context);
+	vector_init(&state->columns[1], values.type, NULL, 0);
+	create_runs(state);
+	MemoryContextSwitchTo(old);
+	ends = &state->runs->ends;
+	state->runs->pieces[state->runs->npieces++] = 0;
+	for (uint32 row = 0; row < values.rows; row++)
+	{
+		bool		isnull;
+		Datum		value = vector_get(&values, row, &isnull);
+
+		if (row == 0 || !sortedruns_same(&values, row - 1, row))
+			put &= vector_append(&state->columns[1], value, isnull) && vector_append(ends, Int32GetDatum(0), false);
+		((uint32 *) ends->data)[ends->rows - 1] = row + 1;
+	}
+	/* the rows themselves are within the limit */
+	if (!put)
+		vector_limit_error(&state->columns[1]);
+	vector_free(&values);
+}
+
+bool
+sortedruns_add(Collected *state, const NullableDatum *row)
+{
+	Vector	   *keys = &state->columns[0];
+	Vector	   *ends = &state->runs->ends;
+	Datum		key = row[0].value;
+	bool		isnull;
+	bool		follows;
+	char		bytes[sizeof(Datum)];
+
+	if (row[0].isnull)
+		return false;
+	follows = ApplySortComparator(vector_get(keys, keys->rows - 1, &isnull), false, key, false,
+								  state->call->small.full) <= 0;
+	/* a scan that begins in the middle of a table has one such place; pieces that get short are no order */
+	if (!follows && (keys->rows < (uint64) LEAST_PIECE * state->runs->npieces || !sortedruns_begin_piece(state)))
+		return false;
+	if (!follows || !same_as_last(&state->columns[1], &row[1]))
+	{
+		store_att_byval(bytes, key, keys->type->len);
+		return sortedruns_put(state, &row[1], bytes, 1) == 1;
+	}
+	if (!vector_append(keys, key, false))
+		return false;
+	((uint32 *) ends->data)[ends->rows - 1] = keys->rows;
 	return true;
 }
 
