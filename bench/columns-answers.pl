@@ -47,6 +47,7 @@ my @queries = (
 		'SELECT count(*) FROM (SELECT state, lag(state) OVER (ORDER BY ts, id) p FROM sales) q '
 			. 'WHERE state IS DISTINCT FROM p' ],
 	[ 'runs of state: gpu_rle', 'sales', 'SELECT cardinality(gpu_rle(state ORDER BY ts, id)) FROM sales' ],
+	[ 'runs of state, as rows lie', 'sales', 'SELECT cardinality(gpu_rle(state)) FROM sales' ],
 	[ 'islands of state', 'sales',
 		'SELECT count(*) FROM (SELECT run, state, min(ts), max(ts), count(*) FROM (SELECT state, ts, '
 			. 'gpu_run_id(state) OVER (ORDER BY ts, id) AS run FROM sales) r GROUP BY run, state) q' ],

@@ -21,7 +21,7 @@ void windows_exchange(const table *t, uint32_t segment);
 /* Makes a table of eight partitions, and of 64 bits of integers in two columns. */
 void windows_whole_words(table *t);
 
-/* windows.c: checks what a list gives of a table, by several workers.  placed: its rows in order of the number, or NULL. */
+/* windows.c: checks what a list gives of a table.  placed: its rows in order of the number, or NULL. */
 void windows_list(const table *t, const steps_list *l, const gs_held_rows *placed, const char *what);
 /* A function over one of n columns.  With ties, one whose values do not depend on the order of peers. */
 gs_window_function windows_function(const uint8_t *types, uint32_t n, bool total);

@@ -24,6 +24,43 @@ CREATE TEMP TABLE t AS SELECT i, i % 20000 AS g, hashint4(i)::int8 * 1000000 + i
 FROM generate_series(1, 100000) AS i;
 ANALYZE t;
 
+-- rows that come in order of the key, which are kept as runs: ties, NULLs, keys that do not follow, early, late and often; in one process and several, in groups, in frames that grow
+CREATE TABLE ordered AS SELECT i, i / 3 AS k, nullif(i / 40 % 5, 3) AS v, ('1.' || repeat('0', i / 20 % 3))::numeric AS n, repeat(chr(97 + i / 50 % 7), i / 50 % 200) AS s FROM generate_series(1, 40000) AS i;
+ALTER TABLE ordered SET (parallel_workers = 2);
+ANALYZE ordered;
+CREATE FUNCTION pg_temp.same_ordered(key text, which text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT pg_temp.same_rows(format('SELECT gpu_rle(%s, %s)::text AS r FROM ordered WHERE %s', value, key, which),
+		format('SELECT gpu_rle(%s ORDER BY %s, i)::text AS r FROM ordered WHERE %s', value, key, which), format('%s by %s of %s', value, key, which))
+	FROM unnest('{v,n,s}'::text[]) AS value
+$$;
+CREATE FUNCTION pg_temp.all_ordered(which text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT pg_temp.same_ordered(key, which) FROM unnest(ARRAY['i', 'k', 'k::float8', 'CASE WHEN i = 300 THEN 7 ELSE k END', 'CASE WHEN i = 30000 THEN 7 ELSE k END', 'CASE WHEN i = 30000 THEN NULL ELSE k END', '(i + 20000) % 40000', 'i % 9000', 'i % 300',
+		'i / 256 % 2', '-i', 'k::text COLLATE "C"', 'timestamp ''2020-01-01'' + i * interval ''1 s''']) AS key
+$$;
+SET max_parallel_workers_per_gather = 0;
+SELECT pg_temp.all_ordered('i > 0');
+SELECT pg_temp.same_rows('SELECT i / 3000 AS g, gpu_rle(v, k)::text AS r FROM ordered GROUP BY 1', 'SELECT i / 3000 AS g, gpu_rle(v ORDER BY k, i)::text AS r FROM ordered GROUP BY 1', 'ordered groups');
+SELECT pg_temp.same_rows('SELECT i, cardinality(gpu_rle(v, k) OVER (ORDER BY i)) AS r FROM ordered WHERE i < 700', 'SELECT i, (SELECT cardinality(gpu_rle(v ORDER BY k, i)) FROM ordered AS b WHERE b.i <= a.i) AS r FROM ordered AS a WHERE i < 700', 'ordered frames');
+SELECT sum(jobs) AS jobs FROM gpusort_stat WHERE op = 'runs' \gset
+SELECT cardinality(gpu_rle(v, i)) FROM ordered \g /dev/null
+SELECT is(sum(jobs)::bigint, :jobs::bigint, 'rows in order are no job') FROM gpusort_stat WHERE op = 'runs';
+SELECT cardinality(gpu_rle(v, -i)) FROM ordered \g /dev/null
+SELECT is(sum(jobs)::bigint, :jobs + 1::bigint, 'those in the other one are') FROM gpusort_stat WHERE op = 'runs';
+SET gpusort.work_mem = '64kB';
+SELECT pg_temp.all_ordered('i % 3 = 1');
+RESET gpusort.work_mem;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT pg_temp.same_rows(format('SELECT gpu_rle(%s, %s)::text AS r FROM ordered', value, key), format('SELECT gpu_rle(%s ORDER BY %s)::text AS r FROM ordered', value, key), format('%s by %s in workers', value, key))
+	FROM unnest('{v,n,s}'::text[]) AS value, unnest('{i,(i + 20000) % 40000,i::float8,-i}'::text[]) AS key;
+RESET max_parallel_workers_per_gather;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+DROP TABLE ordered;
+
 -- 20000 groups of five rows, hashed and sorted, in memory and not
 \set ours 'SELECT g, gpu_count_distinct(v) AS a, gpu_sort_agg(w) AS b, gpu_median(f) AS c, gpu_percentile_disc(w, 0.4) AS d, gpu_percentile_cont(d, 0.3) AS e, gpu_rle(v ORDER BY k)::text AS f, gpu_rle(w, k)::text AS h FROM t GROUP BY g'
 \set theirs 'SELECT g, count(DISTINCT v) AS a, array_agg(w ORDER BY w) AS b, percentile_cont(0.5) WITHIN GROUP (ORDER BY f) AS c, percentile_disc(0.4) WITHIN GROUP (ORDER BY w) AS d, percentile_cont(0.3) WITHIN GROUP (ORDER BY d) AS e, (SELECT array_agg(ROW(v, n, p)::gpu_rle_int4 ORDER BY p) FROM (SELECT v, count(*) AS n, min(place) AS p FROM (SELECT v, place, sum(c) OVER (ORDER BY place) AS run FROM (SELECT v, place, (place = 1 OR v IS DISTINCT FROM lag(v) OVER (ORDER BY place))::int AS c FROM unnest(array_agg(v ORDER BY k)) WITH ORDINALITY AS u (v, place)) AS x) AS y GROUP BY v, run) AS z)::text AS f, (SELECT array_agg(ROW(v, n, p)::gpu_rle_text ORDER BY p) FROM (SELECT v, count(*) AS n, min(place) AS p FROM (SELECT v, place, sum(c) OVER (ORDER BY place) AS run FROM (SELECT v, place, (place = 1 OR v IS DISTINCT FROM lag(v) OVER (ORDER BY place))::int AS c FROM unnest(array_agg(w ORDER BY k)) WITH ORDINALITY AS u (v, place)) AS x) AS y GROUP BY v, run) AS z)::text AS h FROM t GROUP BY g'
