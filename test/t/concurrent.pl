@@ -55,7 +55,8 @@ DO $$ BEGIN PERFORM check_sort('1MB', 2, 1); EXCEPTION WHEN query_canceled THEN 
 COMMIT;
 SQL
 # A timeout may also hit just before or behind the block that expects it, and then ends that client: nothing else may go
-# wrong.  On a busy machine that may happen to all of them.
+# wrong.  On a busy machine that may happen to all of them.  One that hits when a command has ended, but for its
+# timeout, is "due to user request": PostgreSQL forgets whose it was, without gpusort, too.
 my $errors = '';
 my $output = '';
 my $worked = qr/transactions actually processed: [1-9]/;
@@ -71,8 +72,9 @@ for my $round (1 .. 30)
 	$errors .= $stderr;
 	$output .= $stdout;
 }
-is(join("\n", grep { /ERROR|FATAL|PANIC|closed the connection/ && !/due to statement timeout/ } split /\n/, $errors),
-	'', 'sixteen sessions with timeouts');
+my @wrong = grep { !/canceling statement due to (statement timeout|user request)/ }
+	grep { /ERROR|FATAL|PANIC|closed the connection/ } split /\n/, $errors;
+is(join("\n", @wrong), '', 'sixteen sessions with timeouts') or diag($errors);
 like($output, $worked, 'they worked');
 
 is($node->safe_psql('postgres', "SELECT check_sort('1MB', 0, 1)"), '', 'still right');
