@@ -334,6 +334,7 @@ grouprows_begin_sample(GroupRows *rows, double expected)
 		rows->nsamples = rows->ngroups;
 		rows->samples = MemoryContextAllocExtended(rows->first->cxt, sizeof(FirstHeap) * rows->nsamples,
 												   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+		rows->first->bytes += sizeof(FirstHeap) * rows->nsamples;
 	}
 	return fraction;
 }
