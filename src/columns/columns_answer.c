@@ -205,6 +205,7 @@ fetch(Asking *asking, const StoreQuestion *about, bool *stale)
 		return impossible;
 	question->rows += answer.rows + asking->added.count;
 	count_scans(asking, &answer);
+	question->figures->copied |= answer.on_host;
 	return reduces ? add_answer(asking, reduced) : take_groups(asking, &groups);
 }
 
@@ -340,7 +341,7 @@ begin_strings(const Asking *asking)
 							  leaf->held ? &leaf->held->map : NULL);
 	}
 	if (why == NULL)
-		why = leaves_rank_codes(asked.held, asking->link, question->query);
+		why = leaves_rank_codes(asked.held, question->query);
 	if (why == NULL)
 		why = string_functions_call(question->query, &question->values);
 	return why != NULL ? why : columns_steps(question->query, &question->values, &question->steps);

@@ -22,6 +22,7 @@ typedef struct ColumnsFigures
 	double		heap_ms;
 	double		engine_ms;		/* with the way there and back */
 	char		device[64];		/* on which columns lie, or "CPU"; for EXPLAIN alone */
+	bool		copied;			/* the CPU answered about columns that lie on a device */
 } ColumnsFigures;
 
 /* A question. */

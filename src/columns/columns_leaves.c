@@ -156,16 +156,6 @@ column_before(const ColumnsQuery *query, int column)
 	return i;
 }
 
-/* Returns true if a table lies on a device. */
-static bool
-is_on_device(ServiceLink *link, const Leaf *leaf)
-{
-	StoreInfo	info;
-	EngineFailure failure;
-
-	return store_info(link, RelationGetRelid(leaf->rel), &info, &failure) && info.device >= 0;
-}
-
 /* Gives the strings of a column of other leaves codes.  Returns NULL, or why that cannot be. */
 static const char *
 share_codes(const AskedLeaves *asked, ServiceLink *link, const ColumnsQuery *query, int column)
@@ -225,8 +215,6 @@ leaves_begin_codes(const AskedLeaves *asked, ServiceLink *link, ColumnsQuery *qu
 
 	if (!take_widths(asked, query))
 		return "its map is not readable";
-	if (asked->shared && is_on_device(link, asked->held))
-		return "partitions have strings in different dictionaries, and they lie on a device";
 	for (int i = 0; i < query->ncolumns && why == NULL; i++)
 	{
 		query->codes[i] = NULL;
@@ -246,17 +234,13 @@ leaves_codes_sound(const ColumnsQuery *query)
 }
 
 const char *
-leaves_rank_codes(const Leaf *held, ServiceLink *link, ColumnsQuery *query)
+leaves_rank_codes(const Leaf *held, ColumnsQuery *query)
 {
 	const char *why = NULL;
 
 	for (int i = 0; i < query->ncolumns && why == NULL; i++)
 	{
-		if (!OidIsValid(query->ranked[i]) && query->mapped[i] == NULL)
-			continue;
-		if (is_on_device(link, held))
-			return "it needs the order of strings, or functions of them, and they lie on a device";
-		if (query->mapped[i] != NULL)
+		if (!OidIsValid(query->ranked[i]) || query->mapped[i] != NULL)
 			continue;
 		why = ranks_make(query->codes[i], &query->columns[i], query->ranked[i],
 						 &held->held->dictionaries->orders[held->indexes[i]]);

@@ -78,7 +78,7 @@ extern AskedLeaves leaves_asked(Leaf *list, int count);
 extern const char *leaves_begin_codes(const AskedLeaves *asked, ServiceLink *link, ColumnsQuery *query);
 
 /* Ranks those codes that are to be ranked, all of which are known.  Returns NULL, or why they cannot be. */
-extern const char *leaves_rank_codes(const Leaf *held, ServiceLink *link, ColumnsQuery *query);
+extern const char *leaves_rank_codes(const Leaf *held, ColumnsQuery *query);
 
 /*
  * Has the question about a leaf be about ranks of strings that are ranked, about results of functions of strings, and

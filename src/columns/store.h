@@ -140,6 +140,7 @@ typedef struct StoreAnswer
 	uint64		rows;
 	uint64		pages;
 	uint64		engine_ns;
+	bool		on_host;		/* by the CPU, though the columns lie on a device */
 } StoreAnswer;
 
 /* Begins a question; rows of pages that are not in the mask may follow. */
@@ -183,7 +184,7 @@ typedef struct StoreGroups
 
 /*
  * As store_answer, of the question that store_ask began: for lists with keys, aggregates of all values, or ROWS.
- * *too_many: there are more groups than the service gives, keys are too wide, or tables lie in several places.  After
+ * *too_many: there are more groups than the service gives, or keys are too wide.  After
  * true, store_groups gives all of them before the link takes another question; whoever stops before may park it.
  * groups has memory of the current context until its end.
  */

@@ -247,6 +247,13 @@ finish(ServiceLink *link, uint64 added, gsd_message *message, gs_status *status,
 	return *status == GS_OK;
 }
 
+/* Returns what a message says of an answer. */
+static StoreAnswer
+answer_of(const gsd_answered *m)
+{
+	return (StoreAnswer) {m->rows, m->pages, m->engine_ns, m->on_host != 0};
+}
+
 /* Returns true if results can be those of so many rows. */
 static bool
 possible(const gs_reduced *reduced, uint64 n, uint64 rows)
@@ -271,7 +278,7 @@ store_answer(ServiceLink *link, const StoreQuestion *question, uint64 added, voi
 	*overflow = status == GS_OVERFLOW;
 	if (!good)
 		return false;
-	*answer = (StoreAnswer) {message.answered.rows, message.answered.pages, message.answered.engine_ns};
+	*answer = answer_of(&message.answered);
 	*why = ENGINE_PROTOCOL;
 	if (message.answered.bytes != bytes || bytes > link->layout.area_bytes)
 		return false;
@@ -405,7 +412,7 @@ store_answer_groups(ServiceLink *link, const StoreQuestion *question, uint64 add
 	if (!good)
 		return false;
 	link->asking = true;		/* until the last part, or until all of the answer is known to be there */
-	*answer = (StoreAnswer) {message.answered.rows, message.answered.pages, message.answered.engine_ns};
+	*answer = answer_of(&message.answered);
 	*groups = (StoreGroups) {.count = message.answered.groups, .left = message.answered.groups, .link = link,
 		.steps = question->steps, .bytes = gs_steps_result_bytes(question->steps), .rows = answer->rows + added};
 	*why = ENGINE_PROTOCOL;

@@ -46,8 +46,9 @@ uint64_t gsd_scratch_share(void);
 /* Memory of a place, counted, and cleared when it is freed, as another database may have it next. */
 gs_status gsd_place_alloc(place *p, uint64_t bytes, char **block);
 void gsd_place_free(place *p, char *block, uint64_t bytes);
-/* Copies pieces into a block; gsd_place_done waits for the copies. */
+/* Copies pieces into a block, or out of one; gsd_place_done waits for the copies. */
 gs_status gsd_place_put(place *p, char *to, const char *from, uint64_t bytes);
+gs_status gsd_place_get(place *p, char *to, const char *from, uint64_t bytes);
 gs_status gsd_place_done(place *p);
 
 /* Returns bytes up to where another array may begin. */
@@ -299,6 +300,7 @@ typedef struct page_job
 	bool positions; /* the last column is of rows' positions, which the table does not have */
 	bool placed;	/* and has no values: rows come in its order */
 	bool scratch;	/* engines allocate, from scratch */
+	bool on_host;	/* done in host memory, wherever the tables lie: gsd_copies_put */
 	gs_status (*unit)(void *arg, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
 	gs_status (*whole)(void *arg, const gs_held_rows *rows);
 	void *arg;
@@ -307,6 +309,12 @@ typedef struct page_job
 	page_worker *workers[GSD_MAX_THREADS];
 } page_job;
 
+/* Returns where work is done. */
+static inline place *
+gsd_pages_place(const page_job *j)
+{
+	return j->on_host ? gsd_place_host() : j->t->place;
+}
 /* Returns true if the columns are the table's, of these types; if there are ranks, codes may have another width. */
 bool gsd_pages_have_columns(const page_job *j, bool ranked);
 /* Copies the mask, so that it does not change.  Returns false without memory. */
@@ -329,6 +337,8 @@ gs_status gsd_pages_runs(const page_job *j, uint64_t word, uint64_t end,
 						 gs_status (*take)(void *arg, const page_run *run), void *arg);
 /* Counts an answer of the tables. */
 void gsd_pages_answered(const page_job *j);
+/* Forgets the work that was done. */
+void gsd_pages_restart(page_job *j);
 /* Frees the workers' memory and a copied mask, and lets the version go. */
 void gsd_pages_leave(page_job *j);
 
@@ -384,6 +394,9 @@ typedef struct grouping
 	uint64_t reserved;	/* on the device */
 	uint64_t bytes;		/* of a group, or a row */
 	row_segments rows_of; /* of a question about rows, or ranks */
+	bool ended;			  /* all rows have been taken */
+	char *copies;		  /* in host memory, of the columns of all segments that lie on a device */
+	uint64_t copies_bytes;
 	bool ranked;		  /* some column has ranks */
 	char *ranked_values;  /* of all segments */
 	uint64_t ranked_bytes;
@@ -409,7 +422,7 @@ gsd_behind_list(const connection *c, const gsd_ask *m)
 }
 /* Keeps a chunk, whose owner may be writing to it.  rows becomes the number of its rows. */
 gs_status gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *rows);
-/* Makes the groups.  GS_TOO_BIG: too many. */
+/* Makes the groups; what a device refuses, on the CPU.  GS_TOO_BIG: too many. */
 gs_status gsd_grouping_do(grouping *g);
 /* Copies the next groups, or TIDs, as many as there is room for.  Returns how many in *n. */
 gs_status gsd_grouping_read(grouping *g, char *out, uint64_t room_bytes, uint64_t *n);
@@ -428,6 +441,22 @@ gs_status gsd_ranks_read(grouping *g, const gsd_ask *m, uint64_t at);
 /* Gives the columns of all segments, which are named, ranks instead of codes, and the ranges of these. */
 gs_status gsd_ranks_put(grouping *g);
 void gsd_ranks_free(grouping *g);
+
+/* ---------------------------------------------------------------- columns_copies.c: columns of devices in host memory */
+
+/* Gives all segments, which are named, copies of the question's columns that lie on a device. */
+gs_status gsd_copies_put(grouping *g);
+void gsd_copies_free(grouping *g);
+/* Returns the table that a named segment is of; of an added one, the first, by whose codes it is. */
+static inline const page_job *
+gsd_table_with(const grouping *g, uint32_t index)
+{
+	const page_job *j = g->pages;
+
+	while (index < g->rows_of.held && index >= j->named_end)
+		j = j->further;
+	return j;
+}
 
 /* ---------------------------------------------------------------- columns_positions.c: where rows are */
 

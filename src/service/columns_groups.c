@@ -123,7 +123,7 @@ add_table(grouping *g, const char *at, uint64_t available, bool ranked, uint64_t
 		return GS_NOMEM;
 	}
 	if (t->place != g->pages->t->place)
-		return GS_TOO_BIG;
+		g->pages->on_host = true;
 	if (!gsd_pages_have_columns(j, ranked))
 		return GS_INVALID;
 	return gsd_pages_copy_mask(j) ? gsd_pages_pin(j, asked.version) : GS_NOMEM;
@@ -222,7 +222,7 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 static bool
 is_named(const grouping *g)
 {
-	return g->ranked || g->pages->positions || gs_steps_rows(g->steps) != NULL;
+	return g->ranked || g->pages->on_host || g->pages->positions || gs_steps_rows(g->steps) != NULL;
 }
 
 /* A grouping, one of its tables, and the segments that were joined last. */
@@ -297,7 +297,7 @@ static gs_status
 open_engine(grouping *g)
 {
 	page_job *j = g->pages;
-	device *dev = j->t->place->dev;
+	device *dev = gsd_pages_place(j)->dev;
 
 	if (dev == NULL)
 	{
@@ -335,7 +335,7 @@ do_part(void *arg, uint32_t worker, uint32_t part)
 static gs_status
 do_parts(grouping *g)
 {
-	const bool alone = g->pages->t->place->dev != NULL;
+	const bool alone = gsd_pages_place(g->pages)->dev != NULL;
 	uint32_t parts;
 
 	while ((parts = gs_groups_parts(g->groups)) > 0)
@@ -355,7 +355,11 @@ do_parts(grouping *g)
 static gs_status
 open_groups(grouping *g, uint32_t workers)
 {
-	gs_status status = gs_groups_open(g->engine, g->steps, g->ranges, g->rows, workers, &g->groups);
+	gs_status status;
+
+	if (gsd_pages_place(g->pages)->dev != NULL && gsd_fault_here(g->pages->c->chosen, FAULT_NARROW, STAGE_BEGIN))
+		return GS_TOO_BIG;
+	status = gs_groups_open(g->engine, g->steps, g->ranges, g->rows, workers, &g->groups);
 
 	return status == GS_INVALID ? GS_TOO_BIG : status;
 }
@@ -367,7 +371,7 @@ static gs_status
 group_in_turn(page_job *j)
 {
 	grouping *g = j->arg;
-	uint32_t workers = j->t->place->dev != NULL ? 1 : j->c->turn.threads;
+	uint32_t workers = gsd_pages_place(j)->dev != NULL ? 1 : j->c->turn.threads;
 
 	for (page_job *table = j; table != NULL; table = table->further)
 	{
@@ -375,6 +379,8 @@ group_in_turn(page_job *j)
 		table->named_end = g->rows_of.n;
 	}
 	GS_TRY(name_segments(g));
+	if (j->on_host)
+		GS_TRY(gsd_copies_put(g));
 	if (g->ranked)
 		GS_TRY(gsd_ranks_put(g));
 	if (j->positions)
@@ -383,12 +389,66 @@ group_in_turn(page_job *j)
 	GS_TRY(open_groups(g, workers));
 	GS_TRY(j->placed ? gsd_placed_run(g) : gsd_pages_run(j));
 	GS_TRY(do_parts(g));
+	if (gsd_pages_place(j)->dev != NULL && gsd_fault_here(j->c->chosen, FAULT_NARROW, STAGE_FINISH))
+		return GS_NOMEM;
+	g->ended = true;
 	return gs_groups_end(g->groups, g->engine, GS_GROUPS_MOST_BYTES / g->bytes, &g->count);
+}
+
+/*
+ * Returns true if a device refused what the CPU may do: keys that are too wide, or more groups than it has room for.
+ * Results that are too many are so everywhere.
+ */
+static bool
+is_for_host(const grouping *g, gs_status status)
+{
+	return gsd_pages_place(g->pages)->dev != NULL && (status == GS_NOMEM || (status == GS_TOO_BIG && !g->ended));
+}
+
+/*
+ * Frees what a device has made, up to the added rows.
+ */
+static void
+free_made(grouping *g)
+{
+	if (g->groups != NULL)
+		gs_groups_close(g->groups, g->engine);
+	g->groups = NULL;
+	gsd_rows_free(&g->rows_of);
+	g->rows_of = (row_segments){0};
+	gsd_positions_free(g);
+	if (g->reserved > 0)
+		gsd_device_reserve_less(gsd_pages_place(g->pages)->dev, g->reserved);
+	g->reserved = 0;
+}
+
+/*
+ * Begins anew in host memory, with the ranges and the rows of what was added.
+ */
+static void
+go_to_host(grouping *g)
+{
+	page_job *j = g->pages;
+
+	free_made(g);
+	gsd_pages_restart(j);
+	g->engine = NULL;
+	g->status = GS_OK;
+	g->ended = false;
+	g->rows = 0;
+	for (uint32_t i = 0; i < j->nadded; i++)
+		g->rows += j->added[i]->rows;
+	j->on_host = true;
 }
 
 gs_status
 gsd_grouping_do(grouping *g)
 {
+	gs_status status = gsd_pages_in_turn(g->pages, group_in_turn);
+
+	if (!is_for_host(g, status))
+		return status;
+	go_to_host(g);
 	return gsd_pages_in_turn(g->pages, group_in_turn);
 }
 
@@ -430,13 +490,9 @@ gsd_grouping_free(grouping *g)
 {
 	page_job *j = g->pages;
 
-	if (g->groups != NULL)
-		gs_groups_close(g->groups, g->engine);
-	gsd_rows_free(&g->rows_of);
+	free_made(g);
 	gsd_ranks_free(g);
-	gsd_positions_free(g);
-	if (g->reserved > 0)
-		gsd_device_reserve_less(j->t->place->dev, g->reserved);
+	gsd_copies_free(g);
 	for (uint32_t i = 0; i < j->nadded; i++)
 		gsd_segment_free(gsd_place_scratch(j->t->place), j->added[i]);
 	free(j->added);

@@ -329,6 +329,22 @@ gsd_place_put(place *p, char *to, const char *from, uint64_t bytes)
 }
 
 gs_status
+gsd_place_get(place *p, char *to, const char *from, uint64_t bytes)
+{
+	gs_status status = GS_OK;
+
+	if (p->dev == NULL)
+		memcpy(to, from, bytes);
+	else
+	{
+		pthread_mutex_lock(&p->mutex);
+		status = gs_download(p->engine, to, from, bytes);
+		pthread_mutex_unlock(&p->mutex);
+	}
+	return status;
+}
+
+gs_status
 gsd_place_done(place *p)
 {
 	gs_status status;

@@ -409,7 +409,7 @@ do_on_device(page_job *j)
 	rows = rows_of_list(j, j->workers[0]);
 	if (rows.nspans == 0)
 		return GS_OK;
-	GS_TRY(gsd_open_engine(j->c, j->t->place->dev));
+	GS_TRY(gsd_open_engine(j->c, gsd_pages_place(j)->dev));
 	return j->whole(j->arg, &rows);
 }
 
@@ -418,7 +418,7 @@ gsd_pages_run(page_job *j)
 {
 	gs_status status;
 
-	if (j->t->place->dev != NULL)
+	if (gsd_pages_place(j)->dev != NULL)
 		status = do_on_device(j);
 	else
 		status = gsd_pool_run(j->c, all_units(j), do_unit, j) ? (gs_status) j->status : GS_CANCELLED;
@@ -433,13 +433,14 @@ gsd_pages_run(page_job *j)
 gs_status
 gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j))
 {
+	turn_queue *turns = &gsd_pages_place(j)->turns;
 	gs_status status;
 
-	if (!gsd_turn_enter(j->c, &j->t->place->turns))
+	if (!gsd_turn_enter(j->c, turns))
 		return GS_CANCELLED;
 	gsd_set_busy(j->c, true);
 	status = work(j);
-	gsd_turn_leave(&j->t->place->turns);
+	gsd_turn_leave(turns);
 	gsd_set_busy(j->c, false);
 	return status;
 }
@@ -509,6 +510,18 @@ gsd_pages_answered(const page_job *j)
 		j->t->queries++;
 		pthread_mutex_unlock(&j->t->mutex);
 	}
+}
+
+void
+gsd_pages_restart(page_job *j)
+{
+	for (uint32_t i = 0; i < GSD_MAX_THREADS; i++)
+	{
+		free_worker(j, j->workers[i]);
+		j->workers[i] = NULL;
+	}
+	j->rows = j->pages = 0;
+	j->status = GS_OK;
 }
 
 void

@@ -74,13 +74,14 @@ add_added(placing *p, uint32_t index)
 {
 	const page_job *j = p->g->pages;
 	const segment *s = j->added[index];
-	const int64_t *at = s->columns[j->ncolumns - 1].values;
+	const uint32_t named = p->g->rows_of.held + index;
+	const int64_t *at = p->g->rows_of.columns[(uint64_t) (named + 1) * j->ncolumns - 1].values;
 
 	for (uint32_t first = 0, end; first < s->rows; first = end)
 	{
 		for (end = first + 1; end < s->rows && at[end] >> GSD_POSITION_BITS == at[first] >> GSD_POSITION_BITS;)
 			end++;
-		GS_TRY(add_span(p, at[first], (gs_span){p->g->rows_of.held + index, first, end - first}));
+		GS_TRY(add_span(p, at[first], (gs_span){named, first, end - first}));
 	}
 	return GS_OK;
 }

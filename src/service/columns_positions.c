@@ -117,7 +117,7 @@ gsd_positions_put(grouping *g)
 {
 	const page_job *j = g->pages;
 	const gs_range range = {.high = {{(uint64_t) j->blocks << GSD_POSITION_BITS, 0}}};
-	place *p = gsd_place_scratch(j->t->place);
+	place *p = gsd_place_scratch(gsd_pages_place(j));
 	const uint64_t bytes = place_positions(g, NULL);
 
 	gsd_range_join(&g->ranges[j->ncolumns - 1], &range);
@@ -140,5 +140,6 @@ void
 gsd_positions_free(grouping *g)
 {
 	if (g->positions != NULL)
-		gsd_place_free(gsd_place_scratch(g->pages->t->place), g->positions, g->positions_bytes);
+		gsd_place_free(gsd_place_scratch(gsd_pages_place(g->pages)), g->positions, g->positions_bytes);
+	g->positions = NULL;
 }

@@ -96,8 +96,7 @@ gsd_ranks_read(grouping *g, const gsd_ask *m, uint64_t at)
 	uint64_t end = c->layout.slots * c->layout.slot_bytes, used;
 
 	/* engines of devices do not reach them */
-	if (g->pages->t->place->dev != NULL)
-		return GS_TOO_BIG;
+	g->pages->on_host = true;
 	g->ranked = true;
 	for (uint32_t i = 0; i < m->ranked; i++, at += used)
 		GS_TRY(read_ranks(g, c->ring + at, end - at, &used));
@@ -147,18 +146,12 @@ write_ranks(const code_ranks *ranks, gs_type held, const void *codes, gs_type ty
 		write_ranks_u32(ranks, codes, type, out, rows);
 }
 
-/*
- * Returns the table that a named segment is of; of an added one, the first, by whose codes it is.
- */
-static const page_job *
-table_with(const grouping *g, uint32_t index)
+/* A grouping, and the named segments' columns as they were before they got room for ranks. */
+typedef struct ranking
 {
-	const page_job *j = g->pages;
-
-	while (index < g->rows_of.held && index >= j->named_end)
-		j = j->further;
-	return j;
-}
+	const grouping *g;
+	const gs_held *codes;
+} ranking;
 
 /*
  * Writes the ranks of a named segment's columns, in any thread.
@@ -166,24 +159,21 @@ table_with(const grouping *g, uint32_t index)
 static void
 put_segment(void *arg, uint32_t worker, uint32_t index)
 {
-	const grouping *g = arg;
-	const page_job *j = table_with(g, index);
-	const segment *s = g->rows_of.of[index];
+	const ranking *r = arg;
+	const grouping *g = r->g;
+	const page_job *j = gsd_table_with(g, index);
 	const bool added = index >= g->rows_of.held;
-	const gs_held *named = &g->rows_of.columns[(uint64_t) index * j->ncolumns];
+	const uint64_t first = (uint64_t) index * j->ncolumns;
 
 	(void) worker;
 	for (uint32_t c = 0; c < j->ncolumns; c++)
 	{
-		const gs_held *held;
-		gs_type type;
+		/* added segments have the list's types */
+		const gs_type type = added ? j->types[c] : (gs_type) j->t->types[j->columns[c]];
 
-		if (j->ranks[c] == NULL)
-			continue;
-		/* added segments have the list's columns alone, of its types */
-		held = &s->columns[added ? c : j->columns[c]];
-		type = added ? j->types[c] : (gs_type) j->t->types[j->columns[c]];
-		write_ranks(j->ranks[c], type, held->values, j->types[c], (void *) (uintptr_t) named[c].values, s->rows);
+		if (j->ranks[c] != NULL)
+			write_ranks(j->ranks[c], type, r->codes[first + c].values, j->types[c],
+						(void *) (uintptr_t) g->rows_of.columns[first + c].values, g->rows_of.of[index]->rows);
 	}
 }
 
@@ -222,6 +212,26 @@ highest_rank(const grouping *g, uint32_t column)
 	return highest;
 }
 
+/*
+ * Writes the ranks of all segments to their room.
+ */
+static gs_status
+put_all(grouping *g)
+{
+	const uint64_t bytes = (uint64_t) g->rows_of.n * g->pages->ncolumns * sizeof(gs_held);
+	ranking r = {.g = g};
+	bool done;
+	char *codes;
+
+	GS_TRY(gsd_place_alloc(ranks_place(), bytes, &codes));
+	memcpy(codes, g->rows_of.columns, bytes);
+	r.codes = (const gs_held *) codes;
+	place_values(g, g->ranked_values);
+	done = gsd_pool_run(g->pages->c, g->rows_of.n, put_segment, &r);
+	gsd_place_free(ranks_place(), codes, bytes);
+	return done ? GS_OK : GS_CANCELLED;
+}
+
 gs_status
 gsd_ranks_put(grouping *g)
 {
@@ -231,9 +241,7 @@ gsd_ranks_put(grouping *g)
 		return GS_OK;
 	GS_TRY(gsd_place_alloc(ranks_place(), bytes, &g->ranked_values));
 	g->ranked_bytes = bytes;
-	place_values(g, g->ranked_values);
-	if (!gsd_pool_run(g->pages->c, g->rows_of.n, put_segment, g))
-		return GS_CANCELLED;
+	GS_TRY(put_all(g));
 	for (uint32_t c = 0; c < g->pages->ncolumns; c++)
 		if (g->pages->ranks[c] != NULL)
 		{

@@ -18,7 +18,7 @@
 #endif
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 11
+#define GSD_VERSION 12
 
 /* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
@@ -468,8 +468,7 @@ typedef struct gsd_asked
  * bring all groups, GSD_TAKEN gives an area back, and the question is over with the last group.  GSD_FAILED may come
  * instead of a part.  status GS_INVALID: no such version any more, one that lacks a page of the mask, or other columns;
  * GS_PROTOCOL: the list or a chunk breaks its rules, or other rows came than GSD_FINISH counts; GS_OVERFLOW: a value
- * left its range; GS_TOO_BIG: more than GS_GROUPS_MOST_BYTES of groups, keys that do not fit together, or tables in
- * several places.
+ * left its range; GS_TOO_BIG: more than GS_GROUPS_MOST_BYTES of groups, or keys that do not fit together.
  */
 typedef struct gsd_answered
 {
@@ -481,6 +480,7 @@ typedef struct gsd_answered
 	uint64_t engine_ns;
 	uint64_t groups; /* or rows, in the results; 0 unless GS_OK */
 	uint64_t bytes;	 /* of the results, gs_steps_result_bytes for each group, or row */
+	uint32_t on_host, zero; /* 1: the CPU answered about columns on a device, from copies in host memory */
 } gsd_answered;
 
 /*
