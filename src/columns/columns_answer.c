@@ -167,7 +167,7 @@ static const char *
 failure_of(Asking *asking, bool stale, bool overflow, bool too_many, EngineFailure failure)
 {
 	if (too_many)
-		return "its groups or rows are too many, their keys too wide, or its partitions lie apart";
+		return "its groups or rows are too many, or their keys too wide";
 	return stale ? "the version was gone" : overflow ? "a value overflows" : failed(asking, failure);
 }
 

@@ -442,7 +442,7 @@ gs_status gsd_ranks_read(grouping *g, const gsd_ask *m, uint64_t at);
 gs_status gsd_ranks_put(grouping *g);
 void gsd_ranks_free(grouping *g);
 
-/* ---------------------------------------------------------------- columns_copies.c: columns of devices in host memory */
+/* ---------------------------------------------------------------- columns_copies.c: columns of devices, on the host */
 
 /* Gives all segments, which are named, copies of the question's columns that lie on a device. */
 gs_status gsd_copies_put(grouping *g);

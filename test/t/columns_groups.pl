@@ -174,7 +174,7 @@ $session->quit;
 # Groups that take more than 256 MB, and more than there is.
 service_with($node, '');
 wait_until_held();
-my $too_many = 'not used (its groups or rows are too many, their keys too wide, or its partitions lie apart)';
+my $too_many = 'not used (its groups or rows are too many, or their keys too wide)';
 is_deeply([ answered_by($wide) ], [$too_many], 'too many groups');
 $expected = one('SET gpusort.columns = off; ' . digest_of($wide));
 is(one(digest_of($wide)), $expected, 'are the right ones');
