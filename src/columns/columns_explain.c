@@ -237,8 +237,8 @@ columns_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	if (node->scans > 0)
 	{
 		explain_pages(node, es);
-		ExplainPropertyText("Engine", node->figures.copied ? psprintf("CPU, columns copied from %s", node->figures.device) :
-							node->figures.device, es);
+		ExplainPropertyText("Engine", node->figures.copied ?
+							psprintf("CPU, columns copied from %s", node->figures.device) : node->figures.device, es);
 		if (node->parts.rows || node->repeated)
 			ExplainPropertyInteger("Rows", NULL, (int64) (node->ngroups / node->scans), es);
 		else if (node->parts.keys != NIL)

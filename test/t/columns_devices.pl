@@ -1,6 +1,6 @@
 # Columns that lie on devices, and questions which these do not answer: the order of strings, functions of them, keys
-# that are too wide, groups without room, tables on several devices.  The CPU answers them, from copies, also while pages
-# change.  Devices are made up, so that refusals are faults.
+# that are too wide, groups without room, tables on several devices.  The CPU answers them, from copies, also while
+# pages change.  Devices are made up, so that refusals are faults.
 # tags: service
 use strict;
 use warnings;
