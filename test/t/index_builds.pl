@@ -134,7 +134,7 @@ DROP INDEX i;
 SQL
 }
 
-# the table asks for two workers; where the settings allow one more, the leader only merges
+# one worker more than PostgreSQL would start, if the settings allow it: then the leader only passes rows on
 $node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION worked(t text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 	BEGIN
@@ -142,11 +142,19 @@ CREATE FUNCTION worked(t text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL 
 		RETURN t;
 	END $$;
 SQL
-foreach my $case ([ 2, '', qr/the leader scans/, 'two workers and the leader scan' ],
-	[ 3, '3', qr/^$/, 'three workers alone scan and sort' ])
+# by a table's size, PostgreSQL would start two
+my $two_workers = q{SET maintenance_work_mem = '256MB';
+SELECT set_config('min_parallel_table_scan_size', (pg_relation_size('b') / 32768)::text, false) \g /dev/null
+};
+foreach my $case ([ 'SET (parallel_workers = 2)', 2, '', qr/the leader scans/, 'two workers and the leader scan' ],
+	[ 'SET (parallel_workers = 2)', 3, '', qr/the leader scans/, 'a table has no more workers than it asks for' ],
+	[ 'RESET (parallel_workers)', 2, '', qr/the leader scans/, 'nor more than the settings allow' ],
+	[ 'RESET (parallel_workers)', 3, '3', qr/^$/, 'three workers alone scan and sort' ])
 {
-	my ($workers, $sorts, $says, $what) = @$case;
+	my ($table, $workers, $sorts, $says, $what) = @$case;
 	$node->psql('postgres', <<"SQL", stdout => \$out, stderr => \$err);
+ALTER TABLE b $table;
+$two_workers
 SELECT set_config('test.leader', pg_backend_pid()::text, false) \\gset
 SET max_parallel_maintenance_workers = $workers;
 SELECT counted('order') before \\gset
@@ -159,12 +167,18 @@ SQL
 is($node->safe_psql('postgres', q{SELECT checked('i')}), 'checked', 'and the index is right');
 $node->safe_psql('postgres', 'DROP INDEX i');
 my $slow = $node->background_psql('postgres');
-$slow->query_until(qr/started/, "\\echo started\nSET max_parallel_maintenance_workers = 3;\n"
+$slow->query_until(qr/started/, "\\echo started\n${two_workers}SET max_parallel_maintenance_workers = 3;\n"
 	. "CREATE INDEX i ON b (slow(t)) WHERE id % 4 < 3;\n");
 ok($node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_stat_progress_create_index WHERE '
 	. 'blocks_done BETWEEN 1 AND blocks_total'), 'and it shows how far they are');
 $slow->query_safe('DROP INDEX i');
 $slow->quit;
+my @wrong = map { my $problem = $node->safe_psql('postgres', "${two_workers}SELECT wrong('', \$\$$_\$\$, '3')");
+	$problem eq '' ? () : "$_: $problem" } '(n)', '(n DESC, t)', "(t COLLATE $linguistic)",
+	"(d99, t COLLATE $linguistic, num)", '(t COLLATE "en-x-icu")', '(d10, n)', "(repeat(t, 100) COLLATE $linguistic)",
+	'(a) INCLUDE (t) WHERE n IS NULL', '(a) WHERE id < 3';
+is("@wrong", '', 'definitions by three workers alone');
+$node->safe_psql('postgres', 'ALTER TABLE b SET (parallel_workers = 2)');
 foreach my $case (
 	[ 'gpusort.index_builds = on', '(a)',
 		qr/gpusort leaves the build of index "i" to PostgreSQL: .*first key/, 'an int' ],
