@@ -5,6 +5,7 @@
 #ifndef GS_GROUPS_INTERNAL_H
 #define GS_GROUPS_INTERNAL_H
 
+#include "common/divisors.h"
 #include "common/steps_row.h"
 #include "common/types.h"
 #include "engine.h"
@@ -31,7 +32,7 @@ typedef struct gs_packed_key
 	uint64_t null_code; /* the lower half of span + 1; of NULLs that are first, 0 */
 	uint64_t bump;
 	uint64_t apart;	  /* values are low and multiples of this more: an odd number times 2^even; 1 but in windows */
-	uint64_t inverse; /* of the odd number, mod 2^64 */
+	uint64_t inverse; /* of the odd number, mod 2^64; see gs_quotient_of */
 	uint32_t even;
 	bool descending;
 	bool nulls;			/* there may be some */
@@ -50,18 +51,6 @@ typedef struct gs_packed_keys
 } gs_packed_keys;
 
 #define GS_WIDE_WORDS (GS_GROUPS_WIDE_BITS / 64) /* at most, of a wide key */
-
-/* Returns the inverse of an odd number modulo 2^64. */
-GS_BOTH uint64_t
-gs_inverse_of(uint64_t x)
-{
-	uint64_t y = x;
-
-	/* each turn has twice as many right bits */
-	for (int i = 0; i < 6; i++)
-		y *= 2 - x * y;
-	return y;
-}
 
 /* Plans the packed key, of at most some bits, else GS_TOO_BIG.  GS_INVALID: a range of no such type. */
 gs_status gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, uint32_t most);

@@ -32,8 +32,9 @@ extern "C" {
 typedef struct gs_range
 {
 	gs_constant low, high;
-	bool nulls;	 /* there may be some */
-	bool placed; /* rows come in its order, and no two are equal by it: see gs_groups_placed */
+	bool nulls;		/* there may be some */
+	bool placed;	/* rows come in its order, and no two are equal by it: see gs_groups_placed */
+	uint64_t apart; /* of GS_I64: each value is low and a multiple of this more; 0: that is not known */
 } gs_range;
 
 typedef struct gs_groups gs_groups;

@@ -144,6 +144,7 @@ typedef struct gs_group_loops
 	uint64_t (*most)(const uint64_t *values, size_t n);
 	uint64_t (*sum)(const uint64_t *words, size_t n, bool second);
 	void (*turn)(uint64_t *part, size_t n, bool from, uint64_t number);
+	void (*divide)(uint64_t *part, size_t n, uint64_t inverse, uint32_t even); /* as gs_quotient_of */
 	void (*append)(uint64_t *restrict words, size_t n, uint32_t bits, const uint64_t *restrict part);
 	void (*mix)(uint64_t *words, size_t n, uint64_t factor, uint64_t mask);
 	/* The key's lower bits, and the codes plus low, of packed records. */

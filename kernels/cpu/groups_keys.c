@@ -54,6 +54,8 @@ key_parts(const gs_packed_key *key, const gs_group_loops *loops, const gs_steps_
 	}
 	if (column->nulls != NULL)
 		gs_put_nulls(b, column, mask, part, 0);
+	if (key->apart > 1)
+		loops->divide(part, n, key->inverse, key->even);
 	if (loops->most(part, n) > key->span)
 		return false;
 	if (key->descending || key->bump > 0)

@@ -89,6 +89,14 @@ NAME(turn)(uint64_t *part, size_t n, bool from, uint64_t number)
 		part[i] = base + (part[i] ^ flip);
 }
 
+/* Divides by an odd number, whose inverse is given, times 2^even: what is no multiple becomes too great. */
+TARGET static void
+NAME(divide)(uint64_t *part, size_t n, uint64_t inverse, uint32_t even)
+{
+	for (size_t i = 0; i < n; i++)
+		part[i] = gs_quotient_of(part[i], inverse, even);
+}
+
 /* Appends bits to words. */
 TARGET static void
 NAME(append)(uint64_t *restrict words, size_t n, uint32_t bits, const uint64_t *restrict part)
@@ -146,7 +154,7 @@ NAME(cells)(const gs_cells *c, const void *values, const uint64_t *slots, size_t
 }
 
 static const gs_group_loops NAME(group_loops) = {NAME(less), NAME(order),	NAME(most), NAME(sum),	NAME(turn),
-												 NAME(append), NAME(mix), NAME(unpack), NAME(cells)};
+												 NAME(divide), NAME(append), NAME(mix), NAME(unpack), NAME(cells)};
 
 #undef LESS_LOW
 #undef TARGET

@@ -121,6 +121,7 @@ typedef struct gs_cpu_windows
 	uint32_t runs; /* the column whose runs are the groups of the steps behind, or GS_NO_COLUMN */
 	gs_range ranges[GS_STEPS_MAX_COLUMNS]; /* of its columns */
 	gs_type types[GS_STEPS_MAX_COLUMNS];
+	uint64_t apart[GS_STEPS_MAX_COLUMNS]; /* how far the source's values are known to be apart, or 1 */
 	uint64_t columns; /* that records have, and those behind take */
 	uint64_t taken;
 	uint32_t split_bits; /* of the orders, in a part's number */

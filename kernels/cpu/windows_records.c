@@ -81,6 +81,18 @@ choose_parts(gs_cpu_windows *w, uint32_t words)
 	w->split_bits = s->part_bits > w->head.keys.bits ? s->part_bits - w->head.keys.bits : 0;
 }
 
+/* Notes how far integers' values are known to be apart: timestamps are often whole seconds. */
+static void
+find_apart(gs_cpu_windows *w)
+{
+	for (uint32_t c = 0; c < w->head.steps->ncolumns; c++)
+	{
+		const uint64_t apart = w->head.ranges[c].apart;
+
+		w->apart[c] = w->head.steps->types[c] == GS_I64 && apart > 1 ? apart : 1;
+	}
+}
+
 /* Plans the orders: as many as fit a key, then the rest. */
 static gs_status
 plan_orders(gs_cpu_windows *w)
@@ -91,11 +103,11 @@ plan_orders(gs_cpu_windows *w)
 	gs_status status;
 
 	orders += w->step->npartition;
-	while ((status = gs_packed_orders_make(&r->orders, w->head.steps, w->head.ranges, NULL, orders, n,
+	while ((status = gs_packed_orders_make(&r->orders, w->head.steps, w->head.ranges, w->apart, orders, n,
 										   GS_GROUPS_KEY_BITS)) == GS_TOO_BIG && n > 1)
 		n--;
 	GS_TRY(status);
-	return gs_packed_orders_make(&r->rest, w->head.steps, w->head.ranges, NULL, orders + n, w->step->norders - n,
+	return gs_packed_orders_make(&r->rest, w->head.steps, w->head.ranges, w->apart, orders + n, w->step->norders - n,
 								 GS_GROUPS_KEY_BITS);
 }
 
@@ -115,7 +127,7 @@ plan_values(gs_cpu_windows *w)
 			return false;
 		columns[n++].column = column;
 	}
-	return gs_packed_orders_make(&r->values, w->head.steps, w->head.ranges, NULL, columns, n,
+	return gs_packed_orders_make(&r->values, w->head.steps, w->head.ranges, w->apart, columns, n,
 								 GS_GROUPS_KEY_BITS) == GS_OK;
 }
 
@@ -139,6 +151,7 @@ gs_window_plan(gs_cpu_windows *w, gs_engine *engine)
 	gs_cpu_groups *s;
 	uint32_t words;
 
+	find_apart(w);
 	GS_TRY(plan_orders(w));
 	GS_TRY(gs_groups_make(engine, &w->head, &w->scatter));
 	plan_single(w);

@@ -387,15 +387,16 @@ put_key(const part_sort *s, const gs_window_column *c, char *to, uint8_t *nulls)
 {
 	const gs_packed_key *key = c->key;
 	const told t = find_told(s, c);
-	const uint64_t turned = key->descending ? UINT64_MAX : 0;
+	/* a descending part is what is missing to the greatest value */
+	const uint64_t apart = key->descending ? 0 - key->apart : key->apart;
 	const gs_unsigned_wide least = (gs_unsigned_wide) key->low;
-	const gs_unsigned_wide low = key->descending ? least + key->span + key->bump : least - key->bump;
+	const gs_unsigned_wide low =
+		key->descending ? least + ((gs_unsigned_wide) key->span + key->bump) * key->apart : least - key->bump * key->apart;
 
 #define PART(I) ((t.words[I] >> t.shift & t.mask) | t.above)
-	/* a descending part is what is missing to the greatest value: x ^ -1 is -x - 1 */
 #define PUT(TYPE)                                                                                                      \
 	for (uint32_t i = 0; i < s->n; i++)                                                                                \
-	((TYPE *) to)[i] = (TYPE) ((uint64_t) low + (PART(i) ^ turned) + key->descending)
+	((TYPE *) to)[i] = (TYPE) ((uint64_t) low + PART(i) * apart)
 	if (gs_width_of(c->type) == 16)
 		for (uint32_t i = 0; i < s->n; i++)
 			((gs_held_wide *) to)[i] = (gs_wide) (key->descending ? low - PART(i) : low + PART(i));

@@ -3,6 +3,7 @@
  * type has a loop of its own.
  */
 #include "columns.h"
+#include "kernels/common/divisors.h"
 #include "kernels/common/steps_row.h"
 
 const gs_range gsd_no_range = {.low = {{1, 0}}, .high = {{0, 0}}};
@@ -85,6 +86,31 @@ codes_of(gs_type type, const void *values, const uint64_t *nulls, uint64_t rows)
 }
 
 /*
+ * Returns how far integers are apart from the least one: 0 if all are equal.  The divisor of those so far is tested by
+ * a multiplication, and every value that is no multiple at least halves it.
+ */
+static uint64_t
+apart_of(const int64_t *values, const uint64_t *nulls, uint64_t rows, int64_t low)
+{
+	uint64_t divisor = 0, inverse = 0, most = 0;
+	uint32_t even = 0;
+
+	for (uint64_t i = 0; i < rows && divisor != 1; i++)
+	{
+		const uint64_t above = (uint64_t) values[i] - (uint64_t) low;
+
+		if (above == 0 || (nulls != NULL && (nulls[i / 64] >> i % 64 & 1) != 0) ||
+			(divisor != 0 && gs_quotient_of(above, inverse, even) <= most))
+			continue;
+		divisor = gs_common_divisor(above, divisor);
+		even = (uint32_t) __builtin_ctzll(divisor);
+		inverse = gs_inverse_of(divisor >> even);
+		most = UINT64_MAX / divisor;
+	}
+	return divisor;
+}
+
+/*
  * Returns true if some row is NULL.
  */
 static bool
@@ -118,9 +144,31 @@ gsd_range_of(gs_type type, const void *values, const uint64_t *nulls, uint64_t r
 	{
 		range.low = constant_of(c.low);
 		range.high = constant_of(c.high);
+		range.apart = type == GS_I64 ? apart_of(values, nulls, rows, (int64_t) c.low) : 0;
 	}
 	range.nulls = some_null(nulls, rows);
 	return range;
+}
+
+/*
+ * Returns how far two numbers are apart, or 1 where that has more than 64 bits.
+ */
+static uint64_t
+distance_of(gs_wide a, gs_wide b)
+{
+	const gs_unsigned_wide distance = a < b ? (gs_unsigned_wide) b - (gs_unsigned_wide) a
+											: (gs_unsigned_wide) a - (gs_unsigned_wide) b;
+
+	return distance >> 64 != 0 ? 1 : (uint64_t) distance;
+}
+
+/*
+ * Returns how far a range's values are apart; none are if there is but one.
+ */
+static uint64_t
+known_apart(const gs_range *range, gs_wide low, gs_wide high)
+{
+	return low == high ? 0 : range->apart > 0 ? range->apart : 1;
 }
 
 /*
@@ -137,6 +185,12 @@ gsd_range_join(gs_range *range, const gs_range *other)
 	range->nulls |= other->nulls;
 	if (other_low > other_high)
 		return;
+	if (low > high)
+		range->apart = other->apart;
+	else
+		range->apart = gs_common_divisor(gs_common_divisor(known_apart(range, low, high),
+														   known_apart(other, other_low, other_high)),
+										 distance_of(low, other_low));
 	if (low > high || other_low < low)
 		range->low = other->low;
 	if (low > high || other_high > high)

@@ -5,6 +5,7 @@
 
 #include "scan_test.h"
 
+#include "../../kernels/common/divisors.h"
 #include "../../kernels/common/steps_row.h"
 
 static const uint32_t lengths[] = {1, 63, 64, 65, 127, 128, 1000, 1023, 1024, 1025, 2047, 2049, 4096, 9000, 70000};
@@ -135,6 +136,24 @@ make_key(table *t, uint32_t c, uint64_t groups)
 		}
 }
 
+/* Returns how far a column's integers of 8 bytes are apart, some divisor of that, or 0, as if it were not known. */
+static uint64_t
+some_apart(const table *t, uint32_t c, int64_t low)
+{
+	const uint64_t kind = rnd() % 4;
+	uint64_t apart = 0;
+
+	if (t->types[c] != GS_I64 || kind == 0)
+		return 0;
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+			if (t->plain[s].nulls[c] == NULL || (t->plain[s].nulls[c][r / 64] >> r % 64 & 1) == 0)
+				apart = gs_common_divisor(apart, (uint64_t) ((const int64_t *) t->plain[s].values[c])[r] - (uint64_t) low);
+	while (kind == 1 && apart > 0 && apart % 2 == 0 && rnd() % 4 > 0)
+		apart /= 2;
+	return apart;
+}
+
 gs_range
 column_range(const table *t, uint32_t c)
 {
@@ -162,6 +181,7 @@ column_range(const table *t, uint32_t c)
 	}
 	range.low = (gs_constant){{(uint64_t) low, (uint64_t) (low >> 64)}};
 	range.high = (gs_constant){{(uint64_t) high, (uint64_t) (high >> 64)}};
+	range.apart = low <= high ? some_apart(t, c, (int64_t) low) : 0;
 	free(steps);
 	return range;
 }

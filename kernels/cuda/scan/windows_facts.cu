@@ -23,20 +23,6 @@ struct column_look
 	u32 disordered; /* rows that are not in order */
 };
 
-/* Returns the greatest common divisor; that of 0 and a number is the number. */
-__device__ __forceinline__ u64
-common_divisor(u64 a, u64 b)
-{
-	while (b != 0)
-	{
-		const u64 rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 /* Returns a column's integer. */
 __device__ __forceinline__ i64
 integer_of(const column_look &look, const gs_held *column, u64 row)
@@ -72,7 +58,7 @@ sample_kernel(const gs_lists *lists, u64 ntiles, column_look *looks)
 	{
 		__syncthreads();
 		if (threadIdx.x < n)
-			divisors[threadIdx.x] = common_divisor(divisors[threadIdx.x], divisors[threadIdx.x + n]);
+			divisors[threadIdx.x] = gs_common_divisor(divisors[threadIdx.x], divisors[threadIdx.x + n]);
 	}
 	if (threadIdx.x != 0)
 		return;
