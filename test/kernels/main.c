@@ -26,6 +26,7 @@ main(int argc, char **argv)
 		{"scans", "groups-proof", test_groups_proof, CPU_ONLY, USUAL},
 		{"scans", "places", test_places, ANYWHERE, USUAL},
 		{"scans", "windows", test_windows, ANYWHERE, USUAL},
+		{"scans", "divisors", test_divisors, CPU_ONLY, USUAL},
 		{"scans", "steps-check", test_steps_check, CPU_ONLY, USUAL},
 		{"scans", "scan-large", test_scan_large, ANYWHERE, LARGE},
 		{"sorts", "radix", test_radix, ANYWHERE, USUAL},

@@ -23,6 +23,7 @@ void test_groups(void);
 void test_groups_proof(void);
 void test_places(void);
 void test_windows(void);
+void test_divisors(void);
 void test_steps_check(void);
 void test_scan_stall(void);
 void test_scan_large(void);

@@ -431,6 +431,17 @@ nearly(void)
 	}
 }
 
+/* Orders by values far apart. */
+static void
+far_apart(void)
+{
+	static table t;
+
+	for (uint32_t kind = 0; windows_far_apart(&t, kind); kind++, drop_table(&t))
+		for (int i = 0; i < 8; i++)
+			random_list(&t, "values far apart");
+}
+
 /* Every function and frame over a type, one at a time. */
 static void
 every_function(gs_type type)
@@ -582,6 +593,8 @@ test_windows(void)
 			windows_placed();
 		if (!skipped())
 			nearly();
+		if (!skipped())
+			far_apart();
 		for (int turn = 0; turn < (small_only ? 14 : 28); turn++)
 			if (!skipped())
 				random_lists(small_only && kinds[turn % 7].most > 9000 ? 9000 : kinds[turn % 7].most,

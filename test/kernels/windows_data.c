@@ -94,3 +94,30 @@ windows_whole_words(table *t)
 	}
 	put_table(t);
 }
+
+bool
+windows_far_apart(table *t, uint32_t kind)
+{
+	static const struct
+	{
+		int64_t first;
+		uint64_t apart, values;
+	} kinds[] = {{INT64_MIN, UINT64_MAX, 2},
+				 {INT64_MIN, UINT64_MAX / 3, 4},
+				 {INT64_MIN, (uint64_t) 1 << 63, 2},
+				 {INT64_MIN, (uint64_t) 1 << 60, 16},
+				 {INT64_MIN + 5, 6000000, (uint64_t) 1 << 40},
+				 {-86400000000000, 1000000, 86400000},
+				 {INT64_MAX, 1, 1},
+				 {INT64_MIN, 1, 1}};
+
+	if (kind >= sizeof(kinds) / sizeof(*kinds))
+		return false;
+	windows_fill(t, 6000, kind % 2 ? 1 : 8, GS_I32, GS_I64, GS_I16, GS_I64);
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+			((int64_t *) t->plain[s].values[1])[r] =
+				(int64_t) ((uint64_t) kinds[kind].first + rnd() % kinds[kind].values * kinds[kind].apart);
+	put_table(t);
+	return true;
+}

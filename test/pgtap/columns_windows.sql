@@ -18,8 +18,16 @@ CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (5000);
 CREATE TABLE p2 (s int, v numeric(8, 2), k int);
 ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (5000) TO (10000);
 INSERT INTO p SELECT g, g / 10.0, g / 7 % 20 FROM generate_series(0, 9999) AS g;
-VACUUM ANALYZE t, odd, p;
-SELECT gpusort_columns_add('t', '{id,i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,u}'), gpusort_columns_add('odd'), gpusort_columns_add('p');
+-- timestamps whole hours apart, twenty minutes more, one value alone, and in the last partition one microsecond more
+CREATE TABLE far (id int, k int, ts timestamp, big int8, v int) PARTITION BY LIST (k);
+CREATE TABLE far0 PARTITION OF far FOR VALUES IN (0);
+CREATE TABLE far1 PARTITION OF far FOR VALUES IN (1);
+CREATE TABLE far2 PARTITION OF far FOR VALUES IN (2);
+CREATE TABLE far3 PARTITION OF far FOR VALUES IN (3);
+INSERT INTO far SELECT g, g % 4, CASE WHEN g % 4 = 2 THEN '1999-12-31 23:00' WHEN g % 11 > 0 THEN timestamp '1999-12-31' + g * 7919 % 500 * interval '1 hour' + g % 4 * interval '20 min' END
+	+ CASE g WHEN 4003 THEN interval '1 us' ELSE '0' END, CASE g % 3 WHEN 0 THEN -9223372036854775808 WHEN 1 THEN 9223372036854775807 WHEN 2 THEN -3074457345618258603 + g % 4 END, g / 9 % 5 FROM generate_series(1, 6000) AS g;
+VACUUM ANALYZE t, odd, p, far;
+SELECT gpusort_columns_add('t', '{id,i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,u}'), gpusort_columns_add('odd'), gpusort_columns_add('p'), gpusort_columns_add('far');
 \ir columns_queries.psql
 CREATE FUNCTION same(query text) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT is(rows_of(query, 'on'), rows_of(query, 'off'), query)
@@ -30,6 +38,12 @@ SELECT answered(format('SELECT count(*), count(DISTINCT a), count(b), min(b), ma
 	max(%1$s) OVER (w ROWS BETWEEN 1 PRECEDING AND 3 FOLLOWING) AS e FROM t WINDOW w AS (PARTITION BY i2 ORDER BY %1$s DESC, id)) AS q', v)) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,f4,f8,n,w}'::text[]) AS v;
 SELECT answered(format('SELECT r, count(*), max(c) FROM (SELECT rank() OVER w AS r, dense_rank() OVER w AS e, count(%s) OVER w AS c FROM t WINDOW w AS (PARTITION BY %1$s ORDER BY i2 NULLS FIRST, i4)) AS q WHERE r <= 5 AND e < 4 GROUP BY r ORDER BY r', v))
 	FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w}'::text[]) AS v;
+
+-- values that are multiples of a number more than the least one
+SELECT answered(format('SELECT count(*), min(a), max(a), min(b), max(b), sum(c), count(DISTINCT f) FROM (SELECT lag(ts) OVER w AS a, first_value(big) OVER w AS b, sum(v) OVER w AS c, lead(v) OVER w AS f, k FROM far
+	WINDOW w AS (%s, id)) AS q WHERE k <> %s', w, k)) FROM unnest('{ORDER BY ts,ORDER BY ts DESC,ORDER BY big,"PARTITION BY v ORDER BY big DESC NULLS LAST","PARTITION BY ts ORDER BY big"}'::text[]) AS w, unnest('{-1,2,3}'::int[]) AS k;
+SELECT answered(format('SELECT count(*), min(a), max(a), sum(c), max(e) FROM (SELECT lag(ts) OVER w AS a, sum(v) OVER w AS c, rank() OVER w AS e FROM far%s WINDOW w AS (%s)) AS q', k, w))
+	FROM unnest('{ORDER BY ts,ORDER BY ts NULLS FIRST,PARTITION BY v ORDER BY ts DESC}'::text[]) AS w, unnest('{"",0,1,2,3}'::text[]) AS k;
 
 -- functions
 SELECT answered(format('SELECT min(x), max(x), count(x), count(DISTINCT x) FROM (SELECT %s OVER (PARTITION BY i2 ORDER BY n, id) AS x FROM t) AS q', f)) FROM unnest(ARRAY[
