@@ -390,8 +390,8 @@ put_key(const part_sort *s, const gs_window_column *c, char *to, uint8_t *nulls)
 	/* a descending part is what is missing to the greatest value */
 	const uint64_t apart = key->descending ? 0 - key->apart : key->apart;
 	const gs_unsigned_wide least = (gs_unsigned_wide) key->low;
-	const gs_unsigned_wide low =
-		key->descending ? least + ((gs_unsigned_wide) key->span + key->bump) * key->apart : least - key->bump * key->apart;
+	const gs_unsigned_wide greatest = least + ((gs_unsigned_wide) key->span + key->bump) * key->apart;
+	const gs_unsigned_wide low = key->descending ? greatest : least - key->bump * key->apart;
 
 #define PART(I) ((t.words[I] >> t.shift & t.mask) | t.above)
 #define PUT(TYPE)                                                                                                      \

@@ -140,7 +140,7 @@ make_key(table *t, uint32_t c, uint64_t groups)
 static uint64_t
 some_apart(const table *t, uint32_t c, int64_t low)
 {
-	const uint64_t kind = rnd() % 4;
+	const uint64_t kind = rnd() % 4, from = (uint64_t) low;
 	uint64_t apart = 0;
 
 	if (t->types[c] != GS_I64 || kind == 0)
@@ -148,7 +148,7 @@ some_apart(const table *t, uint32_t c, int64_t low)
 	for (uint32_t s = 0; s < SEGMENTS; s++)
 		for (uint32_t r = 0; r < t->plain[s].rows; r++)
 			if (t->plain[s].nulls[c] == NULL || (t->plain[s].nulls[c][r / 64] >> r % 64 & 1) == 0)
-				apart = gs_common_divisor(apart, (uint64_t) ((const int64_t *) t->plain[s].values[c])[r] - (uint64_t) low);
+				apart = gs_common_divisor(apart, (uint64_t) ((const int64_t *) t->plain[s].values[c])[r] - from);
 	while (kind == 1 && apart > 0 && apart % 2 == 0 && rnd() % 4 > 0)
 		apart /= 2;
 	return apart;

@@ -417,15 +417,7 @@ nearly(void)
 
 	for (int turn = 0; turn < 9; turn++, drop_table(&t))
 	{
-		windows_fill(&t, 6000, 3, GS_I32, GS_I64, GS_I16, GS_I32);
-		for (uint32_t s = 0; s < SEGMENTS; s++)
-			for (uint32_t r = 0; r < t.plain[s].rows; r++)
-				((int64_t *) t.plain[s].values[1])[r] = (int64_t) (rnd() % 50) * 1000000000;
-		if (turn % 3 == 1 && t.plain[1].rows > 0)
-			((int64_t *) t.plain[1].values[1])[rnd() % t.plain[1].rows]++;
-		for (uint32_t s = 0; turn % 3 == 2 && s < SEGMENTS; s++)
-			windows_exchange(&t, s);
-		put_table(&t);
+		windows_nearly(&t, turn % 3 == 1, turn % 3 == 2);
 		for (int i = 0; i < 8; i++)
 			random_list(&t, "nearly in order, or apart");
 	}

@@ -95,6 +95,20 @@ windows_whole_words(table *t)
 	put_table(t);
 }
 
+void
+windows_nearly(table *t, bool odd, bool exchanged)
+{
+	windows_fill(t, 6000, 3, GS_I32, GS_I64, GS_I16, GS_I32);
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+			((int64_t *) t->plain[s].values[1])[r] = (int64_t) (rnd() % 50) * 1000000000;
+	if (odd && t->plain[1].rows > 0)
+		((int64_t *) t->plain[1].values[1])[rnd() % t->plain[1].rows]++;
+	for (uint32_t s = 0; exchanged && s < SEGMENTS; s++)
+		windows_exchange(t, s);
+	put_table(t);
+}
+
 bool
 windows_far_apart(table *t, uint32_t kind)
 {

@@ -18,6 +18,8 @@ void windows_rows(table *t, uint64_t most, uint64_t partitions, gs_type key, gs_
 				  gs_type second);
 /* Has numbers nearly grow with the rows: exchanges those of two neighbours with equal keys and orders. */
 void windows_exchange(const table *t, uint32_t segment);
+/* Makes a table ordered by few values far apart, but for one of them, and numbers that grow, but for some pairs. */
+void windows_nearly(table *t, bool odd, bool exchanged);
 /* Makes a table ordered by values at both ends of 64 bits, by negative ones, by one, ..., all of them multiples of a
    number.  Returns false behind the last kind. */
 bool windows_far_apart(table *t, uint32_t kind);
