@@ -4,15 +4,22 @@
 # started as a volume beside the server's image without gpusort.  That of CUDA is built only.
 #
 # ENGINE is docker, podman or buildah, the first that is there unless it is given; buildah, which starts no containers
-# of its own, runs a server in a chroot.  PG_MAJOR is the server's version, default 18.  PULL=never takes images that
-# are there, under the names that the Dockerfiles say, for machines without a registry.  Speaks TAP.
+# of its own, runs a server in a chroot.  PG_MAJOR is the server's version, default 18.  Speaks TAP.
+#
+# For machines without a registry: PULL=never takes images that are there, under the names that the Dockerfiles say;
+# PULL=archive makes them first, from Debian's archive (bookworm for 15, trixie for 17, sid for 18), with an
+# entry point that does what is asked of the official one here.  That takes root and debootstrap; the chroot of a suite
+# is kept below IMAGES_DIR (default /var/tmp/gpusort-images).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
 
 if [ $# = 0 ]; then set -- server cnpg; fi
+if [ "${PULL:-}" = archive ]; then in_own_mounts "$0" "$@"; fi
 major=${PG_MAJOR:-18}
 server=postgres:$major
+# what Dockerfile.cnpg builds in
+operand=ghcr.io/cloudnative-pg/postgresql:$major-minimal-trixie
 engine=${ENGINE:-}
 for candidate in docker podman buildah; do
 	[ -n "$engine" ] || ! command -v "$candidate" >/dev/null || engine=$candidate
@@ -27,8 +34,39 @@ trap 'rm -rf "$work"' EXIT
 build() {
 	local options=(--build-arg "PG_MAJOR=$major" -f "$root/packaging/container/$1" -t "$2")
 	if [ "$engine" = buildah ]; then options+=(--isolation chroot); fi
-	if [ "${PULL:-}" != never ]; then options+=(--pull); fi
+	if [ -z "${PULL:-}" ]; then options+=(--pull); fi
 	"$engine" build "${options[@]}" "${@:3}" "$root"
+}
+
+# The images that the Dockerfiles begin with, of Debian's server.
+base_of_archive() {
+	local suite dir
+	case $major in 15) suite=bookworm ;; 17) suite=trixie ;; 18) suite=sid ;; *) die "No suite has $major." ;; esac
+	dir=${IMAGES_DIR:-/var/tmp/gpusort-images}/$suite
+	enter_chroot "$suite" "$dir" 64m
+	# mirrors may lag behind
+	echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/gpusort"
+	chroot "$dir" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive sh -c "apt-get \
+		update -q && apt-get dist-upgrade -q -y && apt-get install -q -y --no-install-recommends \
+		postgresql-$major && apt-get clean"
+	cat >"$dir/usr/local/bin/docker-entrypoint.sh" <<-'SCRIPT'
+		#!/bin/bash
+		set -eu
+		initdb -D "$PGDATA" -A trust
+		pg_ctl -D "$PGDATA" -w -o '-c listen_addresses= -c unix_socket_directories=/tmp' start
+		for file in /docker-entrypoint-initdb.d/*.sql; do
+			if [ -e "$file" ]; then PGHOST=/tmp psql -v ON_ERROR_STOP=1 -f "$file"; fi
+		done
+		pg_ctl -D "$PGDATA" -w stop
+		exec "$@"
+	SCRIPT
+	chmod 755 "$dir/usr/local/bin/docker-entrypoint.sh"
+	mkdir -p "$dir/docker-entrypoint-initdb.d" "$work/base"
+	tar --one-file-system --exclude='./dev/*' --exclude='./proc/*' -C "$dir" -cf "$work/base/files.tar" .
+	printf '%s\n' 'FROM scratch' 'ADD files.tar /' "ENV PG_MAJOR=$major \
+		PATH=/usr/lib/postgresql/$major/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" >"$work/base/Dockerfile"
+	"$engine" build -t "$server" -t "$operand" "$work/base"
+	rm -r "$work/base"
 }
 
 # What runs in an image: its entry point makes a database and starts the server, with the arguments; standard input is
@@ -65,7 +103,7 @@ starts() {
 	shift 2
 	if [ -n "$volume" ]; then options+=(-v "$volume:/extensions/gpusort:ro"); fi
 	if [ "$engine" = buildah ]; then
-		container=$(buildah from "$image")
+		container=$(buildah from "$image") || return 1
 		buildah run --isolation chroot --user postgres "${options[@]}" "$container" -- \
 			bash -c 'exec bash /start "$@" </sql' - "$@"
 		buildah rm "$container" >&2
@@ -85,19 +123,22 @@ answers() {
 
 # The files of an image without a shell, in a folder.
 files_of() {
-	local container
+	local container mounted
 	mkdir "$2"
 	if [ "$engine" = buildah ]; then
-		container=$(buildah from "$1")
-		cp -r "$(buildah mount "$container")"/. "$2/"
+		container=$(buildah from "$1") || return 1
+		# an empty name would copy the machine
+		mounted=$(buildah mount "$container") && [ -d "$mounted" ] || return 1
+		cp -r "$mounted/." "$2/"
 		buildah rm "$container"
 	else
-		container=$("$engine" create "$1" none)
+		container=$("$engine" create "$1" none) || return 1
 		"$engine" cp "$container:/." "$2"
 		"$engine" rm "$container"
 	fi
 }
 
+if [ "${PULL:-}" = archive ]; then ok "the server's image, of Debian's archive" base_of_archive; fi
 for image; do
 	case $image in
 		server)

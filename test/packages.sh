@@ -4,8 +4,8 @@
 # Debian's archive (DEBIAN_MIRROR).
 #
 # Of each further SUITE the chroot has the servers, too, so that packages are made for several versions at once:
-# "packages.sh sid trixie" has PostgreSQL 18 and 17.  All of them are installed together, and used
-# and removed one after the other.
+# "packages.sh sid bookworm" has PostgreSQL 18 and 15.  All of them are installed together, the oldest version is
+# upgraded to the newest by pg_upgrade.sh, and they are used and removed one after the other.
 #
 # The packages are built there, with the regression tests, installed, used by a server, and removed; nothing of them
 # stays.  WITH_CUDA=yes: that of the GPU service, too, with the toolkit of this machine's nvcc, which is there for the
@@ -110,6 +110,12 @@ done
 ok "one for each server, $(echo $majors), can be installed, all together" \
 	inside apt-get install -q -y "${debs[@]/#//}"
 ok 'the test of autopkgtest, of all that are installed' inside sh -c 'cd /usr/src/gpusort && debian/tests/installcheck'
+if [ "${majors%%$'\n'*}" != "${majors##*$'\n'}" ]; then
+	ok "pg_upgrade and a dump lead from ${majors%%$'\n'*} to ${majors##*$'\n'}" inside \
+		/usr/src/gpusort/test/pg_upgrade.sh "/usr/lib/postgresql/${majors%%$'\n'*}/bin/pg_config" \
+		"/usr/lib/postgresql/${majors##*$'\n'}/bin/pg_config"
+	cp "$log" "$dir/pg_upgrade.log"
+fi
 for major in $majors; do
 	ok "$major: the extension is created, sorts, and answers from columns" with_server "$major" try_server
 	if [ -n "$cuda" ]; then
