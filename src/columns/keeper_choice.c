@@ -435,7 +435,7 @@ add_progress(ColumnsRequest *request, const KeptTable *table, bool *ready)
 		strlcpy(request->reason, "gpusort.columns_memory is used up", sizeof(request->reason));
 	request->loaded += table->shown->loaded;
 	request->total += table->shown->total;
-	*ready = *ready && !table->loading && table->shown->version > 0;
+	*ready = *ready && !table->loading && !table->gone && table->shown->version > 0;
 	return request->reason[0] == '\0';
 }
 

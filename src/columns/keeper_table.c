@@ -532,15 +532,23 @@ kept_table_publish(KeptTable *table, uint32 window, ServiceLink *link, EngineFai
 		return false;
 	table->shown->window = window;
 	table->shown->nblocks = table->nblocks;
-	table->shown->state = table->full_ms != 0 ? PAGE_MAP_NO_MEMORY : table->loading ? PAGE_MAP_LOADING : PAGE_MAP_READY;
+	young = list_young(table);
+	/* of a first load that was quick, no earlier version could be judged, and ready are only columns that stay */
+	if (!table->loading && !table->judged)
+		kept_table_judge_dictionaries(table, link, why);
+	if (table->full_ms != 0)
+		table->shown->state = PAGE_MAP_NO_MEMORY;
+	else if (table->loading || (table->gone && !table->judged))
+		table->shown->state = PAGE_MAP_LOADING;
+	else
+		table->shown->state = PAGE_MAP_READY;
 	if (table->shown->state == PAGE_MAP_READY && table->shown->ready_since == 0)
 		table->shown->ready_since = GetCurrentTimestamp();
-	young = list_young(table);
 	table->shown->total = table->nblocks;
 	table->shown->loaded = table->loading ? table->shown->held + table->shown->nyoung : table->nblocks;
 	page_map_publish(&table->map, table->shown, table->held, young);
 	pfree(young);
 	if (table->shown->state == PAGE_MAP_READY && before != PAGE_MAP_READY)
 		replan_queries(table->relation);
-	return true;
+	return *why == ENGINE_OK;
 }
