@@ -16,7 +16,7 @@ make_customers(uint64_t number, bool frequent, uint64_t multiple)
 	}
 	customers = number;
 	apart = multiple;
-	ranges[CUSTOMER] = (gs_range){{{0, 0}}, {{(number - 1) * multiple, 0}}, false, 0};
+	ranges[CUSTOMER] = (gs_range){.low = {{0, 0}}, .high = {{(number - 1) * multiple, 0}}};
 	for (uint32_t s = 0; s < source.nsegments; s++)
 		check(gs_upload(engine, (void *) held[(size_t) s * COLUMNS + CUSTOMER].values,
 						(char *) columns[CUSTOMER] + s * SEGMENT * widths[CUSTOMER],

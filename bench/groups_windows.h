@@ -65,11 +65,11 @@ with_times(void)
 	free(microseconds);
 	free(seconds);
 	free(ids);
-	ranges[TS] = (gs_range){{{0, 0}}, {{TIMES - 1, 0}}, false, 0};
-	ranges[STATE] = (gs_range){{{0, 0}}, {{6, 0}}, false, 0};
-	ranges[MICROSECONDS] = (gs_range){{{0, 0}}, {{((uint64_t) 1 << 45) - 1, 0}}, false, 0};
-	ranges[SECONDS] = (gs_range){{{0, 0}}, {{(uint64_t) (TIMES - 1) * 1000000, 0}}, false, 1000000};
-	ranges[ID] = (gs_range){{{0, 0}}, {{rows - 1, 0}}, false, 0};
+	ranges[TS] = (gs_range){.low = {{0, 0}}, .high = {{TIMES - 1, 0}}};
+	ranges[STATE] = (gs_range){.low = {{0, 0}}, .high = {{6, 0}}};
+	ranges[MICROSECONDS] = (gs_range){.low = {{0, 0}}, .high = {{((uint64_t) 1 << 45) - 1, 0}}};
+	ranges[SECONDS] = (gs_range){.low = {{0, 0}}, .high = {{(uint64_t) (TIMES - 1) * 1000000, 0}}, .apart = 1000000};
+	ranges[ID] = (gs_range){.low = {{0, 0}}, .high = {{rows - 1, 0}}};
 	return (gs_held_rows){window_types, WINDOW, source.nsegments, all, source.nspans, source.spans};
 }
 

@@ -442,7 +442,7 @@ too_many(gs_type type)
 	const uint32_t rows = GS_GROUPS_MOST_BYTES / sizeof(gs_reduced) + 1;
 	const size_t width = gs_type_width(type);
 	const gs_top_order order = {0, 1, 0, 0};
-	gs_range range = {{{0, 0}}, {{rows - 1, type == GS_U128 ? rows - 1 : 0}}, false, 0};
+	gs_range range = {.low = {{0, 0}}, .high = {{rows - 1, type == GS_U128 ? rows - 1 : 0}}};
 	table t = {.ncolumns = 1, .types = {type}};
 	gs_span span = {0, 0, rows};
 	gs_reduced *out;
@@ -477,7 +477,7 @@ outside(void)
 	static table t;
 	static steps_list l;
 	const gs_type type = GS_I32;
-	gs_range range = {{{0, 0}}, {{10, 0}}, true, 0};
+	gs_range range = {.low = {{0, 0}}, .high = {{10, 0}}, .nulls = true};
 	gs_reduced *out;
 	uint64_t n;
 	gs_span span = {0, 0, 0};

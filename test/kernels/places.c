@@ -366,7 +366,7 @@ outside(void)
 	static table t;
 	static steps_list l;
 	const gs_type type = GS_I32;
-	gs_range range = {{{0, 0}}, {{10, 0}}, true, 0};
+	gs_range range = {.low = {{0, 0}}, .high = {{10, 0}}, .nulls = true};
 	gs_row *out;
 	uint64_t n;
 	gs_span span = {0, 0, 0};
@@ -389,7 +389,7 @@ outside(void)
 		list_begin(&l, &type, 1);
 		list_rows(&l, 0, 1, &(gs_row_order){0, turn & 1, turn >> 1, 0}, 1);
 		put_table(&t);
-		range = (gs_range){{{0, 0}}, {{10, 0}}, true, 0};
+		range = (gs_range){.low = {{0, 0}}, .high = {{10, 0}}, .nulls = true};
 		check(by_engine(&range, &span, 1, 1, &out, &n) == GS_INVALID, "a value beyond its range");
 		free(out);
 		range.high.half[0] = 11;
@@ -398,7 +398,7 @@ outside(void)
 		range.low.half[0] = 1;
 		check(by_engine(&range, &span, 1, 1, &out, &n) == GS_INVALID, "a value below its range");
 		free(out);
-		range = (gs_range){{{0, 0}}, {{11, 0}}, false, 0};
+		range = (gs_range){.low = {{0, 0}}, .high = {{11, 0}}};
 		t.plain[0].nulls[0][0] = 2;
 		put_table(&t);
 		check(by_engine(&range, &span, 1, 1, &out, &n) == GS_INVALID, "a NULL where there is none");

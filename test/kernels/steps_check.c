@@ -123,8 +123,9 @@ carry_out_groups(const steps_list *l, const gs_held_rows *rows)
 		bool real = number == GS_NUMBER_F64;
 		gs_wide low = real ? 0 : gs_number_least(number), high = real ? UINT64_MAX : gs_number_greatest(number);
 
-		ranges[c] = (gs_range){{{(uint64_t) low, (uint64_t) (low >> 64)}}, {{(uint64_t) high, (uint64_t) (high >> 64)}},
-							   true, 0};
+		ranges[c] = (gs_range){.low = {{(uint64_t) low, (uint64_t) (low >> 64)}},
+							   .high = {{(uint64_t) high, (uint64_t) (high >> 64)}},
+							   .nulls = true};
 	}
 	status = gs_groups_open(engine, &l->head, ranges, 100, 1, &groups);
 	if (status != GS_OK)
