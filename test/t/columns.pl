@@ -76,9 +76,11 @@ cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE
 
 # one that is not held is said not to be at once, and not only after the keeper's next look
 $node->safe_psql('postgres', "CREATE TABLE d AS SELECT i id, 'row ' || i s FROM generate_series(1, 20000) i");
-my $turn = "SELECT gpusort_columns_add('d') \\g /dev/null\nSELECT state FROM gpusort_columns WHERE \"column\" = 's' AND "
-	. "rel = 'd'::regclass;\nSELECT gpusort_columns_remove('d') \\g /dev/null\nSELECT pg_sleep(0.2) \\g /dev/null\n";
-is($node->safe_psql('postgres', $turn x 10) =~ s/\n/,/gr, join(',', ('not held') x 10), 'different values are not held');
+my $turn = "SELECT gpusort_columns_add('d') \\g /dev/null\nSELECT state FROM gpusort_columns WHERE \"column\" = 's' "
+	. "AND rel = 'd'::regclass;\nSELECT gpusort_columns_remove('d') \\g /dev/null\n"
+	. "SELECT pg_sleep(0.2) \\g /dev/null\n";
+is($node->safe_psql('postgres', $turn x 10) =~ s/\n/,/gr, join(',', ('not held') x 10),
+	'different values are not held');
 
 # changes
 $node->safe_psql('postgres', 'UPDATE t SET a = a + 1 WHERE id % 500 = 0');
