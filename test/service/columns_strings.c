@@ -243,12 +243,6 @@ test_ranks(peer *p, uint32_t segment)
 
 	tap_ok(publish(p, STRINGS_TABLE, 1, 1, 1, segment) == GS_OK, "the page is published");
 	tap_ok(ask_ranks(p, &right, 0, 0) == GS_OK && r[0].value[0] == 0 && r[1].value[0] == 9, "codes without ranks");
-	say_number(p, GSD_INFO, STRINGS_RELATION);
-	if (hear(p) == GSD_TABLE_INFO && p->in.table_info.device >= 0)
-	{
-		tap_ok(ask_ranks(p, &right, 201, 1) == GS_TOO_BIG, "no ranks on a device");
-		return;
-	}
 	tap_ok(ask_ranks(p, &right, 201, 1) == GS_OK && r[0].value[0] == 192 && r[1].value[0] == 201, "ranks of codes");
 	tap_ok(ask_ranks(p, &right, 400, 1) == GS_PROTOCOL, "refused: ranks that the width does not hold");
 	tap_ok(ask_ranks(p, &none, 201, 1) == GS_PROTOCOL, "refused: ranks of no column");
