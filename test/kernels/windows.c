@@ -594,8 +594,7 @@ test_windows(void)
 		if (!on_gpu)
 			gs_cpu_tune(engine, &normal);
 	}
-	/* the others have orders of more than twice 64 bits, on a GPU four times, or partitions of more than 64; there also
-	   groups' keys */
+	/* the others have orders of more bits than twice 64, on a GPU four times, or partitions, groups' keys, than 64 */
 	check(answered * 10 >= lists * (on_gpu ? 7 : 9), "most lists were answered: %llu of %llu",
 		  (unsigned long long) answered, (unsigned long long) lists);
 }
