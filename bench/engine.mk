@@ -13,11 +13,11 @@ bench/engine: bench/engine.c bench/workloads.h $(KERNEL_SOURCES) $(KERNEL_HEADER
 bench/jobs: bench/jobs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
 
-bench/groups: bench/groups.c test/kernels/steps_list.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
+bench/groups: bench/groups.c $(wildcard bench/groups_*.h) test/kernels/steps_list.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -pthread -I. $(filter %.c,$^) -o $@ -lm
 
 include kernels/cuda/cuda.mk
-bench/groups-gpu: bench/groups.c test/kernels/steps_list.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
+bench/groups-gpu: bench/groups.c $(wildcard bench/groups_*.h) test/kernels/steps_list.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -pthread -DWITH_CUDA -I. -I$(CUDA_HOME)/include $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@
 bench/jobs-gpu: bench/jobs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -DWITH_CUDA $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@
