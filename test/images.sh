@@ -38,17 +38,16 @@ build() {
 	"$engine" build "${options[@]}" "${@:3}" "$root"
 }
 
-# The images that the Dockerfiles begin with, of Debian's server.
+# The images that the Dockerfiles begin with, of Debian's server, from the archive's suite of this name.
 base_of_archive() {
-	local suite dir
-	case $major in 15) suite=bookworm ;; 17) suite=trixie ;; 18) suite=sid ;; *) die "No suite has $major." ;; esac
+	local suite=$1 dir
 	dir=${IMAGES_DIR:-/var/tmp/gpusort-images}/$suite
-	enter_chroot "$suite" "$dir" 64m
+	enter_chroot "$suite" "$dir" 64m || return 1
 	# mirrors may lag behind
 	echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/gpusort"
 	chroot "$dir" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive sh -c "apt-get \
 		update -q && apt-get dist-upgrade -q -y && apt-get install -q -y --no-install-recommends \
-		postgresql-$major && apt-get clean"
+		postgresql-$major && apt-get clean" || return 1
 	cat >"$dir/usr/local/bin/docker-entrypoint.sh" <<-'SCRIPT'
 		#!/bin/bash
 		set -eu
@@ -62,10 +61,10 @@ base_of_archive() {
 	SCRIPT
 	chmod 755 "$dir/usr/local/bin/docker-entrypoint.sh"
 	mkdir -p "$dir/docker-entrypoint-initdb.d" "$work/base"
-	tar --one-file-system --exclude='./dev/*' --exclude='./proc/*' -C "$dir" -cf "$work/base/files.tar" .
+	tar --one-file-system --exclude='./dev/*' --exclude='./proc/*' -C "$dir" -cf "$work/base/files.tar" . || return 1
 	printf '%s\n' 'FROM scratch' 'ADD files.tar /' "ENV PG_MAJOR=$major \
 		PATH=/usr/lib/postgresql/$major/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" >"$work/base/Dockerfile"
-	"$engine" build -t "$server" -t "$operand" "$work/base"
+	"$engine" build -t "$server" -t "$operand" "$work/base" || return 1
 	rm -r "$work/base"
 }
 
@@ -138,7 +137,10 @@ files_of() {
 	fi
 }
 
-if [ "${PULL:-}" = archive ]; then ok "the server's image, of Debian's archive" base_of_archive; fi
+if [ "${PULL:-}" = archive ]; then
+	case $major in 15) suite=bookworm ;; 17) suite=trixie ;; 18) suite=sid ;; *) die "No suite has $major." ;; esac
+	ok "the server's image, of Debian's archive" base_of_archive "$suite"
+fi
 for image; do
 	case $image in
 		server)

@@ -73,18 +73,23 @@ bytes_of(const VectorType *type, const char *value)
 	return type->len > 0 ? (Size) type->len : type->len == -2 ? strlen(value) + 1 : VARSIZE_ANY(value);
 }
 
+/* Returns true if two of them are the same. */
+static inline bool
+same_bytes(const VectorType *type, const char *x, const char *y)
+{
+	Size		bytes = bytes_of(type, x);
+
+	return bytes == bytes_of(type, y) && memcmp(x, y, bytes) == 0;
+}
+
 bool
 sortedruns_same(const Vector *vector, uint32 a, uint32 b)
 {
 	bool		isnull = vector_is_null(vector, a);
-	const char *x;
-	const char *y;
 
 	if (isnull || vector_is_null(vector, b))
 		return isnull && vector_is_null(vector, b);
-	x = vector_address(vector, a);
-	y = vector_address(vector, b);
-	return memcmp(x, y, bytes_of(vector->type, x)) == 0;
+	return same_bytes(vector->type, vector_address(vector, a), vector_address(vector, b));
 }
 
 /* Returns true if a value is the same as a vector's last one; compressed ones are not looked at. */
@@ -102,7 +107,7 @@ same_as_last(const Vector *vector, const NullableDatum *value)
 	if (type->byval)
 		return last == value->value;
 	if (type->len != -1)
-		return memcmp(x, y, bytes_of(type, x)) == 0;
+		return same_bytes(type, x, y);
 	if (VARATT_IS_EXTERNAL(y) || VARATT_IS_COMPRESSED(y) || VARSIZE_ANY_EXHDR(x) != VARSIZE_ANY_EXHDR(y))
 		return false;
 	return memcmp(VARDATA_ANY(x), VARDATA_ANY(y), VARSIZE_ANY_EXHDR(x)) == 0;
@@ -135,7 +140,6 @@ sortedruns_try(Collected *state)
 	Vector		values = state->columns[1];
 	Vector	   *ends;
 	MemoryContext old;
-	bool		put = true;
 
 	if (!has_sorted_runs(state))
 		return;
@@ -150,13 +154,12 @@ sortedruns_try(Collected *state)
 		bool		isnull;
 		Datum		value = vector_get(&values, row, &isnull);
 
-		if (row == 0 || !sortedruns_same(&values, row - 1, row))
-			put &= vector_append(&state->columns[1], value, isnull) && vector_append(ends, Int32GetDatum(0), false);
+		/* the rows themselves are within the limit */
+		if ((row == 0 || !sortedruns_same(&values, row - 1, row)) &&
+			(!vector_append(&state->columns[1], value, isnull) || !vector_append(ends, Int32GetDatum(0), false)))
+			vector_limit_error(&state->columns[1]);
 		((uint32 *) ends->data)[ends->rows - 1] = row + 1;
 	}
-	/* the rows themselves are within the limit */
-	if (!put)
-		vector_limit_error(&state->columns[1]);
 	vector_free(&values);
 }
 
@@ -168,7 +171,7 @@ sortedruns_add(Collected *state, const NullableDatum *row)
 	Datum		key = row[0].value;
 	bool		isnull;
 	bool		follows;
-	char		bytes[sizeof(Datum)];
+	Datum		plain;
 
 	if (row[0].isnull)
 		return false;
@@ -179,8 +182,8 @@ sortedruns_add(Collected *state, const NullableDatum *row)
 		return false;
 	if (!follows || !same_as_last(&state->columns[1], &row[1]))
 	{
-		store_att_byval(bytes, key, keys->type->len);
-		return sortedruns_put(state, &row[1], bytes, 1) == 1;
+		store_att_byval(&plain, key, keys->type->len);
+		return sortedruns_put(state, &row[1], (char *) &plain, 1) == 1;
 	}
 	if (!vector_append(keys, key, false))
 		return false;
@@ -425,11 +428,11 @@ sortedruns_merge(BigMem *mem, const Collected *state, uint64 *count)
 		int			other = second_piece(&merge);
 		bool		more;
 
-		CHECK_FOR_INTERRUPTS();
 		do
 		{
 			uint32		end = rows_before(&merge, number, other);
 
+			CHECK_FOR_INTERRUPTS();
 			found_rows(&found, state, piece->run, end - piece->row);
 			more = move_piece(&merge, piece, end);
 		} while (more && (other < 0 || comes_before(&merge, number, piece->row, other, merge.pieces[other].row)));
