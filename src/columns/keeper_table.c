@@ -538,7 +538,7 @@ kept_table_publish(KeptTable *table, uint32 window, ServiceLink *link, EngineFai
 		kept_table_judge_dictionaries(table, link, why);
 	if (table->full_ms != 0)
 		table->shown->state = PAGE_MAP_NO_MEMORY;
-	else if (table->loading || (table->gone && !table->judged))
+	else if (table->loading || (!table->judged && (table->gone || *why != ENGINE_OK)))
 		table->shown->state = PAGE_MAP_LOADING;
 	else
 		table->shown->state = PAGE_MAP_READY;

@@ -395,6 +395,7 @@ typedef struct grouping
 	uint64_t bytes;		/* of a group, or a row */
 	row_segments rows_of; /* of a question about rows, or ranks */
 	bool ended;			  /* all rows have been taken */
+	place *added_at;	  /* where added rows lie, which a question that goes to the host later leaves there */
 	char *copies;		  /* in host memory, of the columns of all segments that lie on a device */
 	uint64_t copies_bytes;
 	bool ranked;		  /* some column has ranks */

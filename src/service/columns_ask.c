@@ -436,10 +436,19 @@ gsd_ask_send_parts(connection *c)
 	}
 }
 
+/*
+ * Judges the devices on which a question's tables lie.
+ */
+static void
+judge_devices(connection *c, gs_status status)
+{
+	for (const page_job *j = c->question != NULL ? &c->question->pages : NULL; j != NULL; j = j->further)
+		gsd_device_judge(c, j->t->place->dev, status);
+}
+
 void
 gsd_ask_finish(connection *c, const gsd_count *m)
 {
-	device *dev = c->question != NULL ? c->question->pages.t->place->dev : NULL;
 	gs_status status = c->question != NULL ? GS_OK : c->refused;
 	gsd_answered answer;
 
@@ -456,9 +465,9 @@ gsd_ask_finish(connection *c, const gsd_count *m)
 	/* the client need not wait until memory is freed */
 	if (status != GS_CANCELLED)
 		gsd_reply(c, &answer.head);
+	judge_devices(c, status);
 	if (c->state != READING)
 		end_question(c);
-	gsd_device_judge(c, dev, status);
 	if (c->state == READING)
 		gsd_ask_send_parts(c);
 }

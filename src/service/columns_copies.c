@@ -55,16 +55,17 @@ copy_all(const grouping *g, char *to, uint64_t *bytes)
 	for (uint32_t i = 0; i < g->rows_of.n; i++)
 	{
 		const page_job *j = gsd_table_with(g, i);
+		place *from = i < g->rows_of.held ? j->t->place : g->added_at;
 		uint64_t more;
 
-		if (j->t->place->dev == NULL)
+		if (from->dev == NULL)
 			continue;
 		if (to != NULL && gsd_poll_client(g->pages->c) != 0)
 			return GS_CANCELLED;
 		for (uint32_t c = 0; c < j->ncolumns; c++, *bytes += more)
-			GS_TRY(copy_column(g, j->t->place, i, c, to != NULL ? to + *bytes : NULL, &more));
+			GS_TRY(copy_column(g, from, i, c, to != NULL ? to + *bytes : NULL, &more));
 		if (to != NULL)
-			GS_TRY(gsd_place_done(j->t->place));
+			GS_TRY(gsd_place_done(from));
 	}
 	return GS_OK;
 }

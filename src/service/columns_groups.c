@@ -200,13 +200,15 @@ gsd_grouping_add(grouping *g, const char *slot, uint64_t slot_bytes, uint64_t *r
 
 	if (!added_room(g))
 		return GS_NOMEM;
-	status = gsd_segment_of_chunk(gsd_place_scratch(j->t->place), g->steps->types, j->ncolumns, slot, slot_bytes, &s);
+	if (g->added_at == NULL)
+		g->added_at = gsd_place_scratch(gsd_pages_place(j));
+	status = gsd_segment_of_chunk(g->added_at, g->steps->types, j->ncolumns, slot, slot_bytes, &s);
 	if (status != GS_OK)
 		return status == GS_INVALID ? GS_PROTOCOL : status;
 	*rows = s->rows;
 	if (s->rows == 0)
 	{
-		gsd_segment_free(gsd_place_scratch(j->t->place), s);
+		gsd_segment_free(g->added_at, s);
 		return GS_OK;
 	}
 	s->added_before = g->rows;
@@ -494,7 +496,7 @@ gsd_grouping_free(grouping *g)
 	gsd_ranks_free(g);
 	gsd_copies_free(g);
 	for (uint32_t i = 0; i < j->nadded; i++)
-		gsd_segment_free(gsd_place_scratch(j->t->place), j->added[i]);
+		gsd_segment_free(g->added_at, j->added[i]);
 	free(j->added);
 	free_tables(g);
 }

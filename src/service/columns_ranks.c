@@ -168,12 +168,15 @@ put_segment(void *arg, uint32_t worker, uint32_t index)
 	(void) worker;
 	for (uint32_t c = 0; c < j->ncolumns; c++)
 	{
-		/* added segments have the list's types */
-		const gs_type type = added ? j->types[c] : (gs_type) j->t->types[j->columns[c]];
+		gs_type type;
 
-		if (j->ranks[c] != NULL)
-			write_ranks(j->ranks[c], type, r->codes[first + c].values, j->types[c],
-						(void *) (uintptr_t) g->rows_of.columns[first + c].values, g->rows_of.of[index]->rows);
+		/* nor has the column of positions an index */
+		if (j->ranks[c] == NULL)
+			continue;
+		/* added segments have the list's types */
+		type = added ? j->types[c] : (gs_type) j->t->types[j->columns[c]];
+		write_ranks(j->ranks[c], type, r->codes[first + c].values, j->types[c],
+					(void *) (uintptr_t) g->rows_of.columns[first + c].values, g->rows_of.of[index]->rows);
 	}
 }
 

@@ -99,7 +99,7 @@ SELECT answered(q) FROM unnest(ARRAY[
 SELECT is(plan_of('EXPLAIN SELECT count(*) FROM (SELECT i4, sum(n) FROM t GROUP BY i4) AS q', 'force') ~ '^Custom Scan', true, 'groups are counted where they are');
 
 -- rows that moved, of which some come from the table, in the order of TIDs
-CREATE TABLE moved (g int, v int);
+CREATE TABLE moved (g int, v int, s text GENERATED ALWAYS AS (chr(122 - v)) STORED);
 INSERT INTO moved SELECT x % 3, x / 40 % 9 FROM generate_series(1, 30000) AS x;
 DELETE FROM moved WHERE v = 3 AND g = 1;
 VACUUM ANALYZE moved;
@@ -129,6 +129,9 @@ INSERT INTO moved SELECT x % 3, x / 30 % 9 FROM generate_series(1, 3000) AS x;
 SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;
 SELECT is(rows_of('SELECT cardinality(gpu_rle(v)), max(v), (SELECT count(l) FROM (SELECT lag(v) OVER (ORDER BY g) AS l FROM moved) AS q) FROM moved', 'on'),
 	rows_of('SELECT cardinality(gpu_rle(v ORDER BY ctid)), max(v), (SELECT count(l) FROM (SELECT lag(v) OVER (ORDER BY g) AS l FROM moved) AS q) FROM moved', 'off'), 'runs in place beside others');
+SELECT is(rows_of('SELECT cardinality(gpu_rle(v)), max(s), min(s) FROM moved', 'force'), rows_of('SELECT cardinality(gpu_rle(v ORDER BY ctid)), max(s), min(s) FROM moved', 'off'), 'runs in place beside ranks of strings');
+SELECT is(rows_of('SELECT s, gpu_rle(v) FROM moved GROUP BY s ORDER BY s DESC LIMIT 3', 'force'), rows_of('SELECT s, gpu_rle(v ORDER BY ctid) FROM moved GROUP BY s ORDER BY s DESC LIMIT 3', 'off'), 'runs of the first groups by ranks');
+SELECT matches(plan_of('EXPLAIN (COSTS OFF) SELECT cardinality(gpu_rle(v)), max(s), min(s) FROM moved', 'force'), 'GpuColumns', 'and they come from columns');
 BEGIN;
 UPDATE moved SET v = (v + 2) % 9 WHERE (ctid::text::point)[0]::int % 5 = 1;
 SELECT in_place(keys) FROM unnest('{NULL,g}'::text[]) AS keys;

@@ -15,7 +15,8 @@ CREATE TABLE a AS SELECT array_agg(hashint8(i) % 1000 ORDER BY i) i4, array_agg(
 	array_agg(nullif(hashint8(i) % 50, 7) ORDER BY i) n4, array_agg(md5((i % 500)::text) ORDER BY i) s,
 	array_agg(nullif(i % 3, 2) = 0 ORDER BY i) b, array_agg(i / 40 ORDER BY i) runs
 FROM generate_series(1, 60000) i;
-CREATE TABLE m AS SELECT i ts, i / 30 % 7 state FROM generate_series(1, 60000) i;
+-- rows that come in order of the key take no job
+CREATE TABLE m AS SELECT i ts, i / 30 % 7 state FROM generate_series(1, 60000) i ORDER BY hashint8(i);
 SQL
 
 my $reduced = '(SELECT array_agg(r::text) FROM gpu_reduce_by_key(%s) r)';
