@@ -134,7 +134,7 @@ DROP INDEX i;
 SQL
 }
 
-# one worker more than PostgreSQL would start, if the settings allow it: then the leader only passes rows on
+# one worker more than PostgreSQL would start, if the settings allow it: then the leader only merges
 $node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION worked(t text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 	BEGIN
