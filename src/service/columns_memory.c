@@ -312,8 +312,11 @@ gsd_place_free(place *p, char *block, uint64_t bytes)
 	give(p, bytes);
 }
 
-gs_status
-gsd_place_put(place *p, char *to, const char *from, uint64_t bytes)
+/*
+ * Copies to a place or from it; on a device by a function of its engine.
+ */
+static gs_status
+copy(place *p, gs_status (*by)(gs_engine *, void *, const void *, size_t), char *to, const char *from, uint64_t bytes)
 {
 	gs_status status = GS_OK;
 
@@ -322,26 +325,22 @@ gsd_place_put(place *p, char *to, const char *from, uint64_t bytes)
 	else
 	{
 		pthread_mutex_lock(&p->mutex);
-		status = gs_upload(p->engine, to, from, bytes);
+		status = by(p->engine, to, from, bytes);
 		pthread_mutex_unlock(&p->mutex);
 	}
 	return status;
 }
 
 gs_status
+gsd_place_put(place *p, char *to, const char *from, uint64_t bytes)
+{
+	return copy(p, gs_upload, to, from, bytes);
+}
+
+gs_status
 gsd_place_get(place *p, char *to, const char *from, uint64_t bytes)
 {
-	gs_status status = GS_OK;
-
-	if (p->dev == NULL)
-		memcpy(to, from, bytes);
-	else
-	{
-		pthread_mutex_lock(&p->mutex);
-		status = gs_download(p->engine, to, from, bytes);
-		pthread_mutex_unlock(&p->mutex);
-	}
-	return status;
+	return copy(p, gs_download, to, from, bytes);
 }
 
 gs_status

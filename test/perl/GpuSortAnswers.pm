@@ -7,7 +7,7 @@ use warnings;
 use Exporter 'import';
 use JSON::PP;
 
-our @EXPORT = qw(comparison_functions compared_line columns_used node_of);
+our @EXPORT = qw(comparison_functions compared_line columns_used digest_of node_of);
 
 # SQL functions that compare answers:
 #
@@ -147,6 +147,13 @@ sub columns_used
 	return 'child'
 		if grep { $_->{'Parent Relationship'} eq 'child' && $_->{'Actual Loops'} > 0 } map { @{ $_->{Plans} } } @nodes;
 	return 'columns';
+}
+
+# A query whose one row is a number for the rows of another, in any order.
+sub digest_of
+{
+	my ($query) = @_;
+	return "SELECT md5(string_agg(x::text, ',' ORDER BY x::text)) FROM ($query) x";
 }
 
 1;

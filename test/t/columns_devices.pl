@@ -52,13 +52,6 @@ my @plain = (
 	'SELECT max(c) FROM (SELECT count(*) OVER (PARTITION BY a ORDER BY id) c FROM t) x');
 my @reduces = ('SELECT count(*), sum(n), max(id) FROM t WHERE a > 50');
 
-# The rows of a query as one number.
-sub digest_of
-{
-	my ($query) = @_;
-	return "SELECT md5(string_agg(x::text, ',' ORDER BY x::text)) FROM ($query) x";
-}
-
 # Runs statements in a transaction that has changed pages and added strings, so that there are chunks to be sent.
 sub changed
 {

@@ -43,13 +43,6 @@ my %query = (
 my $wide = "SELECT id, $aggregates FROM wide GROUP BY id";
 my $change = 'UPDATE t SET n = n + 1 WHERE id = 500; UPDATE p SET n = n + 1 WHERE id IN (500, 20000)';
 
-# The rows of a query as one number.
-sub digest_of
-{
-	my ($query) = @_;
-	return "SELECT md5(string_agg(x::text, ',' ORDER BY x::text)) FROM ($query) x";
-}
-
 # Runs statements in a transaction that has changed a page of each table, so that there are chunks to be sent.
 sub changed
 {
