@@ -233,6 +233,17 @@ uint64_t gs_window_arguments(const gs_window_step *w);
 /* columns.c: returns true if rows can be read, and their columns are the source of the list. */
 bool gs_held_rows_valid(const gs_held_rows *rows, const gs_steps *steps);
 
+/* Returns the rows of all spans. */
+static inline uint64_t
+gs_held_rows_count(const gs_held_rows *rows)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < rows->nspans; i++)
+		n += rows->spans[i].rows;
+	return n;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -54,17 +54,6 @@ gs_window_release_placed(gs_cpu_windows *w)
 	gs_block_release(&w->work, &w->placed.memory);
 }
 
-/* Returns the rows of a list. */
-static uint64_t
-rows_of(const gs_held_rows *rows)
-{
-	uint64_t n = 0;
-
-	for (uint64_t i = 0; i < rows->nspans; i++)
-		n += rows->spans[i].rows;
-	return n;
-}
-
 gs_status
 gs_window_rows_placed(gs_cpu_windows *w, const gs_held_rows *rows)
 {
@@ -72,7 +61,7 @@ gs_window_rows_placed(gs_cpu_windows *w, const gs_held_rows *rows)
 	uint64_t n = 0, left = p->part_rows;
 	uint32_t part = 0;
 
-	if (p->spans != NULL || rows_of(rows) > w->head.rows)
+	if (p->spans != NULL || gs_held_rows_count(rows) > w->head.rows)
 		return GS_INVALID;
 	GS_TRY(gs_block_reserve(&w->work, &p->memory, (rows->nspans + w->nparts) * sizeof(gs_span)));
 	p->spans = p->memory.data;

@@ -7,23 +7,12 @@
 
 #define MOST_WORDS (sizeof(gs_group_state) / sizeof(u64) + 4 * GS_MOST_FOLDS)
 
-/* Returns the rows of spans. */
-static u64
-rows_of(const gs_held_rows *rows)
-{
-	u64 n = 0;
-
-	for (u64 i = 0; i < rows->nspans; i++)
-		n += rows->spans[i].rows;
-	return n;
-}
-
 /* Plans a list. */
 static void
 plan(gs_lists *lists, const gs_held_rows *rows, const gs_steps *steps)
 {
 	memset((void *) lists, 0, sizeof(*lists));
-	gs_lists_plan(lists, steps, NULL, rows_of(rows));
+	gs_lists_plan(lists, steps, NULL, gs_held_rows_count(rows));
 }
 
 /* Implements gs_reduce_temp_bytes: memory comes from the device's pool, which costs less than the caller's would. */
