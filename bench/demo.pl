@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # demo.pl PSQL SUMMARY [text]: makes a table of orders, runs some queries with and without gpusort, or only those that
-# sort text, and answers one from resident columns.  Prints a summary as the queries run, and then their plans; writes
-# the summary to the end of the file SUMMARY, too, with the reason for what gained little.
+# sort text, and one that resident columns answer, once more right after an update.  Prints a summary as the queries
+# run, and then their plans; writes the summary to the end of the file SUMMARY, too, with the reason for what gained
+# little.
 #
 # A query is timed at the client: from when it is sent until psql has read the last row from the socket and thrown it
 # away.  Right after that EXPLAIN (ANALYZE) runs it again for its plan; the plan of the run with the median time is
@@ -37,6 +38,7 @@ my @queries = (
 		"SELECT order_id, sum(amount) OVER (PARTITION BY customer_id ORDER BY ordered_at) FROM orders" ],
 	[ 'The ten latest orders', 'SELECT * FROM orders ORDER BY ordered_at DESC LIMIT 10' ]);
 @queries = grep { $_->[2] } @queries if $only_text;
+my $figures = 'SELECT count(*), sum(amount), count(DISTINCT customer_id) FROM orders WHERE amount > 100';
 
 $| = 1;
 
@@ -153,6 +155,47 @@ sub summary_line
 	return;
 }
 
+# measure TITLE, SQL, RUNS, SIDE...: a query on both sides in turns, in this order.
+sub measure
+{
+	my ($title, $sql, $times, @sides) = @_;
+	my %done;
+
+	for my $run (1 .. $times)
+	{
+		push @{ $done{$_} }, timed($_, $sql) for @sides;
+	}
+	my %result = (title => $title, sql => $sql, map { $_ => median_run(@{ $done{$_} }) } @sides);
+	$result{ratio} = $result{off}{ms} / $result{on}{ms};
+	summary_line(\%result);
+	return \%result;
+}
+
+# What a query says on both sides, which has to be the same.
+sub same_answer
+{
+	my ($sql) = @_;
+	my @answers = map { $session->query("SET gpusort.enabled = $_; $sql") } 'on', 'off';
+	die "$sql\nwith gpusort: $answers[0]\nwithout: $answers[1]\n" if $answers[0] ne $answers[1];
+	return $answers[0];
+}
+
+# What is printed between the lines of sorts and those of columns.
+sub columns_head { printf "\nFrom columns in memory, loaded in %.0f ms, by threads of gpusortd:\n", shift; return }
+
+# Resident columns: one query from the table and from memory, and once more right after an update, from memory first.
+sub measure_columns
+{
+	my @lines = measure('Figures of orders over 100', $figures, $runs, 'off', 'on');
+	my @answers = same_answer($figures);
+
+	$session->query("UPDATE orders SET amount = 9999.99 WHERE order_id % ($rows / 100) = 7");
+	push @lines, measure('The same after an UPDATE', $figures, 1, 'on', 'off');
+	push @answers, same_answer($figures);
+	print "PostgreSQL's answer both times: ", join(', after 100 rows were updated ', @answers), "\n";
+	return @lines;
+}
+
 binmode STDOUT, ':utf8';
 print <<"TEXT";
 
@@ -160,72 +203,46 @@ Time at the client, from sending a query until the last of its rows has come thr
 with gpusort and without it in turns. "processes" is how many worked on a query.
 
 TEXT
-my @results;
 summary_head();
-for my $query (@queries)
-{
-	my ($title, $sql) = @$query;
-	my %done;
+my @results = map { measure(@$_[ 0, 1 ], $runs, 'off', 'on') } @queries;
 
-	for my $run (1 .. $runs)
-	{
-		push @{ $done{$_} }, timed($_, $sql) for 'off', 'on';
-	}
-	my %result = (title => $title, sql => $sql, map { $_ => median_run(@{ $done{$_} }) } 'off', 'on');
-	$result{ratio} = $result{off}{ms} / $result{on}{ms};
-	push @results, \%result;
-	summary_line(\%result);
+# where no sort is gpusort's both times are PostgreSQL's, however they differ
+my @little = grep { $_->{ratio} < $gain || $_->{on}{text} !~ /GpuSort/ } @results;
+$_->{why} = why(@$_{ 'sql', 'off', 'on' }) for @little;
+
+my $load_ms = 0;
+my @columns;
+if (!$only_text)
+{
+	$session->query('SET gpusort.enabled = on');
+	$load_ms = $session->milliseconds("SELECT gpusort_columns_add('orders') \\g /dev/null\n");
+	columns_head($load_ms);
+	@columns = measure_columns();
 }
 
 print "\nThe plans (EXPLAIN ANALYZE), shortened.  Of several processes rows, memory and disk are those of one.\n";
-for my $result (@results)
+for my $result (@results, @columns)
 {
 	printf "\n%s\n%s\n\n    %s;\n", '-' x 100, $result->{title}, $result->{sql};
 	for my $side ('off', 'on')
 	{
 		printf "\n%s, %.0f ms\n\n", $side eq 'off' ? 'PostgreSQL alone' : 'with gpusort', $result->{$side}{ms};
-		print map { "    $_\n" } grep { !/$details/ } split /\n/, $result->{$side}{text};
+		# PostgreSQL's plan below columns
+		my $text = $result->{$side}{text} =~ s/^[^\n]*\(never executed\).*//smr;
+		print map { "    $_\n" } grep { !/$details/ } split /\n/, $text;
 	}
 }
-
-# Resident columns: one answer from the table and from memory, and one right after an update.
-sub show_columns
-{
-	my $sql = 'SELECT count(*), sum(amount), count(DISTINCT customer_id) FROM orders WHERE amount > 100';
-	my $shown = sub
-	{
-		my ($what, $side, $times) = @_;
-
-		$session->query("SET gpusort.columns = $side");
-		my @ms = sort { $a <=> $b } map { $session->milliseconds($sql) } 1 .. $times;
-		printf "%-44s %8.1f ms   %s\n", $what, $ms[ $#ms / 2 ], $session->query($sql);
-		return;
-	};
-
-	printf "\n%s\nColumns that stay in memory\n\n    %s;\n\n", '-' x 100, $sql;
-	printf "%-44s %8.1f ms\n", "SELECT gpusort_columns_add('orders')", $session->milliseconds(
-		"SELECT gpusort_columns_add('orders') \\g /dev/null\n");
-	$shown->('from the table', 'off', $runs);
-	$shown->('from columns', 'on', $runs);
-	$session->query("UPDATE orders SET amount = 9999.99 WHERE order_id % ($rows / 100) = 7");
-	print "UPDATE of 100 orders, by this session\n";
-	$shown->('from columns, right after it', 'on', 1);
-	$shown->('from the table', 'off', 1);
-	return;
-}
-$session->query('SET gpusort.enabled = on');
-show_columns() unless $only_text;
 
 open my $out, '>>:utf8', $summary or die "$summary: $!\n";
 select $out;
 printf "\n%s, %d rows\n\n", $server, $rows;
 summary_head();
 summary_line($_) for @results;
+columns_head($load_ms) if @columns;
+summary_line($_) for @columns;
 
-# where no sort is gpusort's both times are PostgreSQL's, however they differ
-my @little = grep { $_->{ratio} < $gain || $_->{on}{text} !~ /GpuSort/ } @results;
 print "\nLittle or nothing gained:\n" if @little;
-printf "* %s (%.1fx): %s.\n", @$_{ 'title', 'ratio' }, why(@$_{ 'sql', 'off', 'on' }) for @little;
+printf "* %s (%.1fx): %s.\n", @$_{ 'title', 'ratio', 'why' } for @little;
 my ($memory) = sort { $b <=> $a } map { $_->{on}{text} =~ /GpuSort/ ? $_->{on}{Memory} : 0 } @results;
 my ($disk) = sort { $b <=> $a } map { $_->{off}{Disk} } @results;
 printf "\nFor this a sort of gpusort's in one process held up to %.0f MB of memory (gpusort.work_mem is %s).\n",
