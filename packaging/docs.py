@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """docs.py TREE TARGET: the pages of the site, of README.md, CHANGELOG.md, CONTRIBUTING.md and doc/, with its images.
 
-Links between pages stay links.  Results of benchmarks are in the site.  Links to other files of the tree go to the repository that META.json
-names; where it names none the text stays without a link, and the file has to be there either way.  A picture in light and in dark becomes two,
-of which the theme shows one.
+Links between pages stay links.  Results of benchmarks, the licence and META.json are in the site.  Links to other
+files of the tree go to the repository that META.json names; where it names none the text stays without a link, and the
+file has to be there either way.  A picture in light and in dark becomes two, of which the theme shows one.
 """
 import json
 import os
@@ -14,6 +14,7 @@ import sys
 PICTURE = re.compile(r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img src="([^"]+)" alt="([^"]+)">\s*</picture>')
 IMAGES = 'doc/images'
 RESULTS = 'bench/results'
+FILES = {'LICENSE': 'license.txt', 'META.json': 'META.json'}
 LINK = re.compile(r'(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)')
 tree, target = sys.argv[1:]
 broken = []
@@ -25,7 +26,7 @@ def repository():
 
 
 def pages():
-    found = {'README.md': 'index.md', 'CHANGELOG.md': 'changelog.md', 'CONTRIBUTING.md': 'contributing.md'}
+    found = {'README.md': 'index.md', 'CHANGELOG.md': 'changelog.md', 'CONTRIBUTING.md': 'contributing.md', **FILES}
     for name in sorted(os.listdir(os.path.join(tree, 'doc'))):
         if name.endswith('.md'):
             found['doc/' + name] = name
@@ -68,6 +69,8 @@ shutil.rmtree(target, ignore_errors=True)
 shutil.copytree(os.path.join(tree, IMAGES), os.path.join(target, 'images'))
 shutil.copytree(os.path.join(tree, RESULTS), os.path.join(target, 'results'))
 list_of_results(target)
+for source, name in FILES.items():
+    shutil.copy(os.path.join(tree, source), os.path.join(target, name))
 for name in ('site.css', 'site.js'):
     shutil.copy(os.path.join(tree, 'packaging/site', name), target)
 for source, name in known.items():

@@ -67,22 +67,26 @@ for my $example (examples(section('doc/functions.md')))
 	is($out, without_trailing_space($example->{output}), 'and gives what is printed') if defined $example->{output};
 }
 
-# the plans that a server on stock settings shows which has cores for two workers; "…" stands for what differs between
-# machines
+# The plans of a page, as a server on stock settings shows them which has cores for two workers.  "…" stands for what
+# differs between machines, and what follows "←" explains a line.
 my ($table, $question, $with, $without) = section('README.md', '## Getting started') =~
   /^```sql\n(CREATE TABLE.*?\n)(EXPLAIN .*?;)\n```\n```text\n(.*?)^```.*?^```text\n(.*?)^```/ms
   	or die 'the README shows no plans';
+my ($analyzed) = section('doc/explain.md', '## Line by line') =~
+  /^### A sort in parallel workers\n\n```text\n(.*?)^```/ms or die 'doc/explain.md shows no parallel plan';
 $node->safe_psql('readme', $table);
-for ([ 'on', $with ], [ 'off', $without ])
+for (
+	[ 'README.md, with gpusort', 'on', $question, $with ], [ 'README.md, without', 'off', $question, $without ],
+	[ 'doc/explain.md', 'on', $question =~ s/COSTS OFF/ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF/r, $analyzed ])
 {
-	my ($enabled, $shown) = @$_;
-	my $like = join '.*', map { quotemeta } split /\xe2\x80\xa6/, $shown =~ s/^ //mgr;
+	my ($what, $enabled, $asked, $shown) = @$_;
+	my $like = join '.*', map { quotemeta } split /\xe2\x80\xa6/, $shown =~ s/ *\xe2\x86\x90.*//gr =~ s/^ //mgr;
 
 	# from 18 on it counts buffers unless it is told not to, and rows to the hundredth
-	my $asked = $node->pg_version >= 18 ? $question =~ s/ANALYZE/ANALYZE, BUFFERS OFF/r : $question;
+	$asked =~ s/ANALYZE/ANALYZE, BUFFERS OFF/ if $node->pg_version >= 18;
 	my $plan = $node->safe_psql('readme', "SET gpusort.cores = 8; SET gpusort.enabled = $enabled; $asked");
 
-	like("$plan\n" =~ s/(rows=\d+)\.\d\d\b/$1/gr, qr/^${like}Planning Time/, "the plan with gpusort $enabled");
+	like("$plan\n" =~ s/(rows=\d+)\.\d\d\b/$1/gr, qr/^$like\z/, "the plan of $what");
 }
 
 # What pages tell the owner of a database "mydb" to do, in the order in which they stand, each run to its end; a query
