@@ -92,8 +92,8 @@ for (
 # What pages tell the owner of a database "mydb" to do, in the order in which they stand, each run to its end; a query
 # that is to be watched runs once.  A comment that begins with "DEBUG:" is what the session says.
 $node->safe_psql('postgres', 'CREATE DATABASE mydb');
-for my $page ([ 'README.md', '## Getting started' ], [ 'doc/install.md' ], ['doc/explain.md'], ['doc/gpu.md'],
-	['doc/administration.md'])
+for my $page ([ 'README.md', '## Getting started' ], [ 'doc/install.md' ], ['doc/explain.md'], ['doc/columns.md'],
+	['doc/gpu.md'], ['doc/administration.md'])
 {
 	my ($file, $heading) = @$page;
 
