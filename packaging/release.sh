@@ -26,6 +26,8 @@ packaging/dist.sh
 cp "build/dist/gpusort-$version.zip" "$out/"
 if [ $# -gt 0 ]; then cp "$@" "$out/"; fi
 (cd "$out" && sha256sum -- * >SHA256SUMS)
-# the text of the release: what the CHANGELOG says of this version
-awk '/^## / { n++ } n == 1 && !/^## /' CHANGELOG.md >build/release-notes.md
+# the text of the release: what the CHANGELOG says of this version, its links those of the tag's tree
+web=$(python3 -c 'import json; print(json.load(open("META.json"))["resources"]["repository"]["web"].rstrip("/"))')
+awk '/^## / { n++ } n == 1 && !/^## /' CHANGELOG.md |
+	sed "s#](\([^):]*\))#](${web:+$web/blob/$tag/}\1)#g" >build/release-notes.md
 ls "$out"
