@@ -1,7 +1,7 @@
 #!/bin/bash
-# images.sh [server] [cnpg] [cuda]: builds the images of packaging/container, and starts the first two: a new database,
-# a sort by gpusort, and an answer from resident columns, for which gpusortd must be found.  That of CloudNativePG is
-# started as a volume beside the server's image without gpusort.  That of CUDA is built only.
+# images.sh [server] [cnpg] [cuda]: builds the images of packaging/container, and starts them: a new database, a sort by
+# gpusort, and an answer from resident columns, for which gpusortd must be found.  That of CloudNativePG is started as a
+# volume beside the server's image without gpusort, that of CUDA without a GPU.
 #
 # ENGINE is docker, podman or buildah, the first that is there unless it is given; buildah, which starts no containers
 # of its own, runs a server in a chroot.  PG_MAJOR is the server's version, default 18.  Speaks TAP.
@@ -155,7 +155,10 @@ for image; do
 			ok 'a server beside it sorts, and answers from columns' answers "$server" "$work/volume" \
 				-c 'extension_control_path=$system:/extensions/gpusort/share' \
 				-c 'dynamic_library_path=$libdir:/extensions/gpusort/lib' -c shared_preload_libraries=gpusort ;;
-		cuda) ok 'the image with CUDA' build Dockerfile.cuda gpusort-cuda --build-arg "CUDA_ARCHS=${CUDA_ARCHS:-90}" ;;
+		cuda)
+			ok 'the image with CUDA' build Dockerfile.cuda gpusort-cuda --build-arg "CUDA_ARCHS=${CUDA_ARCHS:-90}"
+			ok 'without a GPU it sorts, and answers from columns' answers gpusort-cuda '' \
+				-c shared_preload_libraries=gpusort ;;
 		*) die "\"$image\" is no image; see the beginning of $0." ;;
 	esac
 done
