@@ -192,7 +192,7 @@ sub measure_columns
 	$session->query("UPDATE orders SET amount = 9999.99 WHERE order_id % ($rows / 100) = 7");
 	push @lines, measure('The same after an UPDATE', $figures, 1, 'on', 'off');
 	push @answers, same_answer($figures);
-	print "PostgreSQL's answer both times: ", join(', after 100 rows were updated ', @answers), "\n";
+	print "The answers are PostgreSQL's: $answers[0], and after 100 rows were updated $answers[1]\n";
 	return @lines;
 }
 
