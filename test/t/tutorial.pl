@@ -62,7 +62,7 @@ foreach my $part (split /^(?=```sql\n)/m, $text)
 		$node->psql('tpch', "$settings $before[$n] EXPLAIN ($options) $select", stdout => \$out, stderr => \$err,
 			timeout => 600);
 		my $said = join "", "$err\n" =~ /(DEBUG: .*\n)/g;
-		is(bare("$said$out\n"), bare($plans[$n]), 'plan ' . ++$known);
+		is(bare("$said$out\n"), bare($plans[$n]), 'plan ' . ++$known) or diag($err);
 	}
 }
 cmp_ok($known, '>=', 10, 'the page has plans');
