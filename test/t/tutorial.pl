@@ -53,7 +53,7 @@ foreach my $part (split /^(?=```sql\n)/m, $text)
 	  : @plans > 1 ? ('SET gpusort.enabled = off;', 'SET gpusort.enabled = on;') : '';
 
 	# the query alone, behind its settings
-	my ($settings, $select) = $query =~ /^((?:(?:(?:RE)?SET|BEGIN|UPDATE)\b.*\n)*)(?:EXPLAIN \([^)]*\)\s)?(SELECT .*)/s
+	my ($settings, $select) = $query =~ /^((?:(?:(?:RE)?SET|BEGIN|UPDATE)\b\N*\n)*)(?:EXPLAIN \([^)]*\)\s)?(SELECT .*)/s
 	  or die "no query: $query";
 	my $options = $part =~ /actual rows/ ? 'ANALYZE, TIMING OFF, COSTS OFF' : 'COSTS OFF';
 	foreach my $n (0 .. $#plans)
