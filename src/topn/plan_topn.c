@@ -341,8 +341,10 @@ topn_windows(PlannerInfo *root, RelOptInfo *input, RelOptInfo *window)
 	List	   *result = NIL;
 	ListCell   *lc;
 
-	if (conditions == NIL || pattern == NULL || pattern->subpath->pathkeys == NIL || !functions_look_back(root) ||
-		contain_volatile_functions((Node *) root->processed_tlist))
+	/* without keys of its own a window takes rows as they come, in an order that the query may need above it */
+	if (conditions == NIL || pattern == NULL || pattern->subpath->pathkeys == NIL ||
+		(pattern->winclause->partitionClause == NIL && pattern->winclause->orderClause == NIL) ||
+		!functions_look_back(root) || contain_volatile_functions((Node *) root->processed_tlist))
 		return NIL;
 	foreach(lc, conditions)
 		take_condition(&topn, lfirst(lc));

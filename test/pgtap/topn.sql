@@ -1,7 +1,7 @@
 -- The first rows of each group, "row_number() OVER (PARTITION BY … ORDER BY …) <= n" above a query and DISTINCT ON: PostgreSQL's rows, by one process
 -- and by several, without memory, started again, and PostgreSQL's plan where other rows matter.
 \ir setup.psql
-SELECT plan(240 + 67 + 1 + 16);
+SELECT plan(240 + 67 + 1 + 16 + 2);
 \ir parallel.psql
 \ir pick.psql
 DROP SCHEMA IF EXISTS gpusort_topn CASCADE;
@@ -132,6 +132,8 @@ SELECT pg_temp.refused('SELECT * FROM (SELECT id, row_number() OVER (PARTITION B
 FROM unnest(ARRAY['>= 3', '<> 3', '<= 3 OR id = 7', '<= 20000', 'IN (1, 2)', '<= (SELECT 3)']) condition;
 SELECT pg_temp.refused('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY id / 2 ORDER BY i8) AS r FROM t) x WHERE r <= 2', 'small groups');
 SELECT pg_temp.refused('SELECT DISTINCT few, id FROM t ORDER BY few', 'DISTINCT');
+SELECT pg_temp.refused('SELECT * FROM (SELECT id, row_number() OVER () AS r FROM (SELECT * FROM t ORDER BY i8, id OFFSET 0) y ORDER BY i8, id) x WHERE r <= 3', 'rows that come in order');
+SELECT pg_temp.same_rows('SELECT * FROM (SELECT id, row_number() OVER () AS r FROM (SELECT * FROM t ORDER BY i8, id OFFSET 0) y ORDER BY i8, id) x WHERE r <= 3', 'rows that come in order', '{0,2}');
 SET gpusort.min_rows = 10000;
 SELECT pg_temp.refused('SELECT DISTINCT ON (few) * FROM t ORDER BY few, i8', 'few rows');
 SET gpusort.min_rows = 0;
