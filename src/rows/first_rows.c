@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "minimal_row.h"
@@ -73,10 +74,11 @@ compare_rows(const FirstRow *a, const FirstRow *b, FirstRows *rows)
 	return order != 0 ? order : a->number < b->number ? -1 : 1;
 }
 
-/* compare_rows for qsort_arg */
+/* compare_rows for qsort_arg, which looks for no interrupts itself: a page may have many rows, with long keys */
 static int
 compare_for_sort(const void *a, const void *b, void *rows)
 {
+	CHECK_FOR_INTERRUPTS();
 	return a == b ? 0 : compare_rows(a, b, rows);
 }
 
