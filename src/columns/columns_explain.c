@@ -46,17 +46,6 @@ name_columns(Node *node, void *context)
 	return (Node *) var;
 }
 
-/* Mutator: has window functions be without windows. */
-static Node *
-name_windows(Node *node, void *context)
-{
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, WindowFunc))
-		node = (Node *) make_window_call((const WindowFunc *) node);
-	return expression_tree_mutator(node, name_windows, context);
-}
-
 /* Appends the keys of a window behind some words. */
 static void
 append_keys(const GpuColumnsState *node, const QueryOrder *keys, int count, const char *words, StringInfo text)

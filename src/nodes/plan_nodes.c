@@ -258,6 +258,16 @@ make_window_call(const WindowFunc *function)
 						function->inputcollid, COERCE_EXPLICIT_CALL);
 }
 
+Node *
+name_windows(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, WindowFunc))
+		node = (Node *) make_window_call((const WindowFunc *) node);
+	return expression_tree_mutator(node, name_windows, context);
+}
+
 /* Resolves the columns in an expression of a plan; context is a ResolveContext. */
 static Node *
 resolve(Node *node, void *context)

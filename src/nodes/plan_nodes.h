@@ -25,6 +25,9 @@ extern List *number_columns(const List *columns, int varno);
 /* Returns a window function as a call without its window: from 18 on EXPLAIN finds windows only in their own nodes. */
 extern FuncExpr *make_window_call(const WindowFunc *function);
 
+/* Mutator: has the window functions in an expression be such calls. */
+extern Node *name_windows(Node *node, void *context);
+
 /* Returns a plan's target list with columns resolved down to the range table, as custom_scan_tlist needs it. */
 extern List *resolve_columns(const PlannedStmt *stmt, const Plan *plan);
 

@@ -29,6 +29,7 @@
 #include "src/parallel/plan_merge.h"
 #include "src/shares/plan_share_node.h"
 #include "src/shares/share_node.h"
+#include "src/topn/plan_topn.h"
 #include "src/totals/plan_totals.h"
 #include "plan.h"
 #include "plan_paths.h"
@@ -219,6 +220,7 @@ walk(PlannedStmt *stmt, Plan *plan, SortBound bound)
 		case T_CustomScan:
 			walk_list(stmt, ((CustomScan *) plan)->custom_plans, below);
 			show_totals((CustomScan *) plan);
+			show_topn((CustomScan *) plan);
 			plan_name_window_rows((CustomScan *) plan);
 			break;
 		case T_Sort:

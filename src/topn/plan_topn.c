@@ -32,6 +32,7 @@
 #include "src/core/node.h"
 #include "src/cost/sort_cost.h"
 #include "src/cost/undercut.h"
+#include "src/nodes/plan_nodes.h"
 #include "plan_topn.h"
 #include "topn_node.h"
 
@@ -117,6 +118,13 @@ plan_topn(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, L
 	scan->custom_private = lappend(lappend(scan->custom_private, NULL),
 								   list_make2(groups, lthird(path->custom_private)));
 	return &scan->scan.plan;
+}
+
+void
+show_topn(CustomScan *scan)
+{
+	if (scan->methods == &gputopn_scan_methods)
+		scan->custom_scan_tlist = (List *) name_windows((Node *) scan->custom_scan_tlist, NULL);
 }
 
 /* Returns true if a path has columns for all groups and the order. */

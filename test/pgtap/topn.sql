@@ -1,7 +1,7 @@
 -- The first rows of each group, "row_number() OVER (PARTITION BY … ORDER BY …) <= n" above a query and DISTINCT ON: PostgreSQL's rows, by one process
 -- and by several, without memory, started again, and PostgreSQL's plan where other rows matter.
 \ir setup.psql
-SELECT plan(240 + 67 + 1 + 16 + 2);
+SELECT plan(240 + 67 + 1 + 16 + 4);
 \ir parallel.psql
 \ir pick.psql
 DROP SCHEMA IF EXISTS gpusort_topn CASCADE;
@@ -194,6 +194,11 @@ SELECT is(pg_temp.plan_of('SELECT DISTINCT ON (few, b) id FROM t ORDER BY few, b
 \s+->  Seq Scan on gpusort_topn.t', true, 'VERBOSE');
 SELECT matches(pg_temp.counted('SELECT DISTINCT ON (few) id FROM t WHERE few IS NOT NULL ORDER BY few, i8'),
 	'Custom Scan \(GpuTopN\) \(actual rows=7(\.00)? loops=1\)\n\s+Group Key: few\n\s+Sort Key: i8\n\s+Rows per Group: 1\n\s+Rows Left Out: 5641\n\s+->  Seq Scan', 'ANALYZE');
+
+-- DISTINCT ON above a window, which EXPLAIN from 18 on finds in its own node only
+SELECT matches(pg_temp.plan_of('SELECT DISTINCT ON (few) few, row_number() OVER (PARTITION BY few ORDER BY i8, id) AS r FROM t ORDER BY few, r DESC'),
+	'Sort Key: few, \(row_number\(\)\) DESC\s+->  Custom Scan \(GpuTopN\)\s+Group Key: few\s+Sort Key: \(row_number\(\)\) DESC\n', 'above a window: plan');
+SELECT pg_temp.same_rows('SELECT DISTINCT ON (few) few, row_number() OVER (PARTITION BY few ORDER BY i8, id) AS r FROM t ORDER BY few, r DESC', 'above a window', '{0,2}');
 
 -- two columns of one volatile expression have values of their own
 SELECT doesnt_match(pg_temp.plan_of('SELECT DISTINCT ON (few) few, random() AS a, random() AS b FROM t ORDER BY few, b, a'), 'GpuTopN', 'volatile columns');
