@@ -478,7 +478,7 @@ add_aggregate(ColumnsQuery *query, const Aggref *aggregate, QueryKind kind)
 		return add_runs(query, &request, answer);
 	if (kind == QUERY_RUN_ARRAY || kind == QUERY_SORTED_ARRAY)
 		return add_array(query, kind, &request, answer);
-	if (!is_plain(aggregate))
+	if (!is_plain(aggregate) || (aggregate->aggdistinct != NIL && kind != QUERY_DISTINCT))
 		return "an aggregate has DISTINCT or an order of its own";
 	return kind == QUERY_PLAIN ? add_plain(query, &request, answer) : add_over_all(query, kind, &request, answer);
 }

@@ -412,12 +412,15 @@ groups_of(const RelOptInfo *input)
 	return NULL;
 }
 
-/* Returns true if a query asks for nothing but the number of its rows. */
+/* Returns true if a query asks for nothing but the number of its rows, once and always. */
 static bool
 is_count(Offer *offer)
 {
+	const Query *parse = offer->root->parse;
 	const Aggref *aggregate;
 
+	if (parse->groupingSets != NIL || parse->havingQual != NULL)
+		return false;
 	if (plan_is_distinct(offer->root) || plan_groups(offer->root, offer->target, &offer->parts) != NULL ||
 		list_length(offer->parts.members) != 1)
 		return false;

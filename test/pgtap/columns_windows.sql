@@ -93,7 +93,8 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT cardinality(gpu_rle(i2)), cardinality(gpu_rle(i4)), cardinality(gpu_rle(i4 ORDER BY ts, id)) FROM t',
 	-- numbers of groups
 	'SELECT count(*) FROM (SELECT i4, sum(n) FROM t GROUP BY i4) AS q', 'SELECT count(*) * 2 FROM (SELECT i4, sum(n) FROM t GROUP BY i4 HAVING sum(n) > 1 AND i4 > 0) AS q', 'SELECT count(*) FROM (SELECT DISTINCT i2, i4 FROM t WHERE id < 50) AS q',
-	'SELECT count(*) FROM (SELECT i4 FROM t WHERE id < 0 GROUP BY i4) AS q',
+	'SELECT count(*) FROM (SELECT i4 FROM t WHERE id < 0 GROUP BY i4) AS q', 'SELECT count(*) FROM (SELECT DISTINCT i4 FROM t) AS q HAVING count(*) > 1000', 'SELECT count(*) FROM (SELECT i4 FROM t GROUP BY i4) AS q HAVING count(*) < 1000',
+	'SELECT count(*) FROM (SELECT DISTINCT i4 FROM t) AS q GROUP BY GROUPING SETS ((), ())',
 	-- partitions
 	'SELECT count(*) FROM (SELECT s, lag(s) OVER (ORDER BY k) AS l FROM p) AS q WHERE s <> l', 'SELECT cardinality(gpu_rle(s ORDER BY k)) FROM p', 'SELECT max(x) FROM (SELECT sum(v) OVER (PARTITION BY s ORDER BY k) AS x FROM p WHERE k < 7000) AS q']) AS q;
 SELECT is(plan_of('EXPLAIN SELECT count(*) FROM (SELECT i4, sum(n) FROM t GROUP BY i4) AS q', 'force') ~ '^Custom Scan', true, 'groups are counted where they are');
