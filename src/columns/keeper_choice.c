@@ -210,6 +210,7 @@ typedef struct Declaring
 static void
 declare_open(Declaring *declaring, Relation rel)
 {
+	ServiceLink *link = declaring->choosing->link;
 	KeptTable  *table = find_table(declaring->relation);
 	const char *refused = choice_refused(rel);
 	ColumnDescription *columns;
@@ -230,12 +231,17 @@ declare_open(Declaring *declaring, Relation rel)
 		ncolumns = kept_table_limit(table, rel, columns, ncolumns);
 	}
 	table->chosen = true;
+	if (ncolumns > 0 && table->number == 0 && link != NULL && !segment_fits(columns, ncolumns, link))
+	{
+		refused = "its columns are too many to be held together";
+		ncolumns = 0;
+	}
 	declaring->declared = table->number != 0 || ncolumns == 0;
 	if (ncolumns == 0)
 		strlcpy(table->reason, refused != NULL ? refused : "none of its columns can be held", sizeof(table->reason));
-	else if (table->number == 0 && declaring->choosing->link != NULL)
+	else if (table->number == 0 && link != NULL)
 	{
-		declaring->declared = kept_table_declare(table, rel, columns, ncolumns, declaring->choosing->link,
+		declaring->declared = kept_table_declare(table, rel, columns, ncolumns, link,
 												 declaring->choosing->all->generation, &why);
 		/* begins again with nothing */
 		table->gone = !declaring->declared;

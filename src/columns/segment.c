@@ -55,52 +55,85 @@ begin_codes(SegmentWriter *writer)
 	return true;
 }
 
-/* Divides the end of a buffer among the columns with dictionaries.  Returns the bytes that are left. */
-static Size
-reserve_strings(SegmentWriter *writer, Size bytes)
+/* Returns the number of columns with dictionaries. */
+static int
+count_dictionaries(const ColumnDescription *columns, int ncolumns)
 {
-	Size		ndictionaries = 0;
-	Size		left = TYPEALIGN_DOWN(GS_ALIGN, bytes - bytes / STRINGS_SHARE);
+	int			ndictionaries = 0;
 
-	for (int i = 0; i < writer->reader.ncolumns; i++)
-		ndictionaries += writer->reader.columns[i].description.form == COLUMN_CODES;
-	if (ndictionaries == 0)
-		return bytes;
-	writer->strings = writer->buffer + left;
-	writer->strings_room = (bytes - left) / ndictionaries;
-	return left;
+	for (int i = 0; i < ncolumns; i++)
+		ndictionaries += columns[i].form == COLUMN_CODES;
+	return ndictionaries;
+}
+
+/* Returns the bytes of a buffer that its strings, at the end, leave. */
+static Size
+without_strings(Size bytes, int ndictionaries)
+{
+	return ndictionaries == 0 ? bytes : TYPEALIGN_DOWN(GS_ALIGN, bytes - bytes / STRINGS_SHARE);
+}
+
+/* Returns the bytes for pages and line bitmaps. */
+static Size
+room_for_pages(Size bytes)
+{
+	return TYPEALIGN_DOWN(GS_ALIGN, bytes / PAGES_SHARE);
+}
+
+/* Lays out a chunk in a buffer without strings.  Returns false if a page's rows could be more than fit. */
+static bool
+lay_out(gs_chunk *header, const ColumnDescription *columns, int ncolumns, Size bytes)
+{
+	gs_column_spec *specs = palloc0_array(gs_column_spec, ncolumns);
+
+	for (int i = 0; i < ncolumns; i++)
+		specs[i].type = (gs_type) columns[i].gs;
+	return gs_chunk_layout(header, bytes - room_for_pages(bytes), specs, (uint32) ncolumns,
+						   UINT32_MAX - UINT32_MAX % 64, 0) == GS_OK &&
+		header->capacity >= MaxHeapTuplesPerPage;
+}
+
+bool
+segment_fits(const ColumnDescription *columns, int ncolumns, ServiceLink *link)
+{
+	Size		bytes;
+
+	(void) store_buffer(link, &bytes);
+	return lay_out(palloc(gs_chunk_header_bytes((uint64) ncolumns)), columns, ncolumns,
+				   without_strings(bytes, count_dictionaries(columns, ncolumns)));
 }
 
 bool
 segment_init(SegmentWriter *writer, Relation rel, const ColumnDescription *columns, int ncolumns, ServiceLink *link,
 			 uint64 table, DictionaryMaps *maps)
 {
-	gs_column_spec *specs = palloc0_array(gs_column_spec, ncolumns);
-	char	   *buffer;
+	int			ndictionaries = count_dictionaries(columns, ncolumns);
+	Size		all;
 	Size		bytes;
 
 	memset(writer, 0, sizeof(*writer));
-	for (int i = 0; i < ncolumns; i++)
-		specs[i].type = (gs_type) columns[i].gs;
 	row_reader_init(&writer->reader, rel, columns, ncolumns);
 	writer->reader.locked = true;
 	writer->link = link;
 	writer->table = table;
 	writer->maps = maps;
 	writer->outgrown = -1;
-	writer->buffer = buffer = store_buffer(link, &bytes);
-	bytes = reserve_strings(writer, bytes);
+	writer->buffer = store_buffer(link, &all);
+	bytes = without_strings(all, ndictionaries);
+	if (ndictionaries > 0)
+	{
+		writer->strings = writer->buffer + bytes;
+		writer->strings_room = (all - bytes) / (Size) ndictionaries;
+	}
 	writer->header = palloc(gs_chunk_header_bytes((uint64) ncolumns));
-	writer->pages_room = TYPEALIGN_DOWN(GS_ALIGN, bytes / PAGES_SHARE);
+	writer->pages_room = room_for_pages(bytes);
 	writer->max_pages = (uint32) (writer->pages_room / sizeof(StorePage));
 	writer->pages = palloc_array(StorePage, writer->max_pages);
 	writer->loaded = palloc_array(LoadedPage, writer->max_pages);
 	writer->bitmaps = palloc(writer->pages_room);
-	if (gs_chunk_layout(writer->header, bytes - writer->pages_room, specs, (uint32) ncolumns,
-						UINT32_MAX - UINT32_MAX % 64, 0) != GS_OK ||
-		writer->header->capacity < MaxHeapTuplesPerPage)
+	if (!lay_out(writer->header, columns, ncolumns, bytes))
 		return false;
-	row_reader_fill(&writer->reader, writer->header, buffer);
+	row_reader_fill(&writer->reader, writer->header, writer->buffer);
 	reset(writer);
 	return begin_codes(writer);
 }

@@ -53,6 +53,9 @@ typedef struct SegmentWriter
 	bool		no_strings;		/* its dictionary has no memory */
 } SegmentWriter;
 
+/* Returns true if a page's rows of these columns always fit a link's buffer. */
+extern bool segment_fits(const ColumnDescription *columns, int ncolumns, ServiceLink *link);
+
 /*
  * Prepares for a relation, which is a table of the service.  Allocates in the current context.  Returns false if a
  * page's rows could be more than fit the buffer, or a dictionary cannot be read.

@@ -1,7 +1,7 @@
 -- Resident columns: what gpusort_columns_add refuses and says, who may choose, and what the view shows to whom.
 \ir setup.psql
 CREATE EXTENSION IF NOT EXISTS gpusort;
-SELECT plan(31);
+SELECT plan(33);
 DROP SCHEMA IF EXISTS gpusort_columns_test CASCADE;
 CREATE SCHEMA gpusort_columns_test;
 GRANT USAGE ON SCHEMA gpusort_columns_test TO PUBLIC;
@@ -23,6 +23,7 @@ CREATE TEMPORARY TABLE temporary (id bigint);
 CREATE VIEW v AS SELECT id FROM c;
 CREATE MATERIALIZED VIEW m AS SELECT id FROM c;
 CREATE SEQUENCE s;
+SELECT format('CREATE TABLE many (%s)', string_agg(format('c%s bigint', i), ', ')) FROM generate_series(1, 800) AS i \gexec
 CREATE ROLE columns_owner;
 CREATE ROLE columns_reader;
 CREATE ROLE columns_stranger;
@@ -43,6 +44,8 @@ SELECT throws_like($$SELECT gpusort_columns_add('temporary')$$, 'columns of "tem
 SELECT throws_like($$SELECT gpusort_columns_add('v')$$, 'columns of "v" cannot be held', 'a view');
 SELECT throws_like($$SELECT gpusort_columns_add('s')$$, 'columns of "s" cannot be held', 'a sequence');
 SELECT throws_like($$SELECT gpusort_columns_add('pg_class')$$, 'columns of "pg_class" cannot be held', 'a system table');
+SELECT throws_like($$SELECT gpusort_columns_add('many')$$, 'columns of "many" cannot be held', 'so many columns that a page of rows fits no message');
+SELECT lives_ok($$SELECT gpusort_columns_add('many', '{c1,c800}')$$, 'some of them');
 SELECT throws_like($$SELECT gpusort_columns_add(1::regclass)$$, 'relation with OID 1 does not exist', 'no such table');
 SELECT throws_like($$SELECT gpusort_columns_remove('c')$$, 'no columns of "c" were chosen', 'a removal of what was not chosen');
 SELECT is(gpusort_columns_add(NULL)::text, NULL, 'NULL');
