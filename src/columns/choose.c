@@ -179,6 +179,34 @@ open_own(Oid relation)
 	return rel;
 }
 
+/* Raises the error of a relation that a loader would wait for. */
+static void
+check_lock(Relation rel)
+{
+	if (CheckRelationLockedByMe(rel, AccessExclusiveLock, false))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("columns of \"%s\" cannot be loaded in a transaction that has locked it",
+							   RelationGetRelationName(rel)),
+						errhint("Call gpusort_columns_add after the transaction.")));
+}
+
+/* Likewise of a partition.  What is new in this transaction no loader sees. */
+static void
+check_leaves(Oid relation)
+{
+	ListCell   *lc;
+
+	foreach(lc, choice_leaves(relation))
+	{
+		Relation	leaf = RelationIdGetRelation(lfirst_oid(lc));
+
+		if (leaf != NULL && leaf->rd_createSubid == InvalidSubTransactionId)
+			check_lock(leaf);
+		if (leaf != NULL)
+			RelationClose(leaf);
+	}
+}
+
 /* Raises the error of a relation that cannot be held, or that a loader would wait for. */
 static void
 check_relation(Relation rel)
@@ -191,11 +219,8 @@ check_relation(Relation rel)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("columns of \"%s\" cannot be held", RelationGetRelationName(rel)),
 						errdetail("Reason: %s.", reason)));
-	if (CheckRelationLockedByMe(rel, AccessExclusiveLock, false))
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("columns of \"%s\" cannot be loaded in a transaction that has locked it",
-							   RelationGetRelationName(rel)),
-						errhint("Call gpusort_columns_add after the transaction.")));
+	check_lock(rel);
+	check_leaves(RelationGetRelid(rel));
 }
 
 /* gpusort_columns_add(regclass, text[]) */

@@ -140,6 +140,8 @@ is($node->safe_psql('postgres', "SELECT count(*) FROM gpusort_columns_choice WHE
 	'and is no choice');
 $node->psql('postgres', "BEGIN; LOCK p1; SELECT gpusort_columns_add('p1')", stderr => \$err);
 like($err, qr/in a transaction that has locked it/, 'a table that the transaction has locked is refused');
+$node->psql('postgres', "BEGIN; LOCK p1; SELECT gpusort_columns_add('p')", stderr => \$err);
+like($err, qr/columns of "p1" .*in a transaction that has locked it/, 'so is one with a locked partition');
 
 # in nobody's way
 foreach my $statement (
