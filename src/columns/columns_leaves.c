@@ -322,6 +322,7 @@ leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 	const char *why = NULL;
 	int			nheld = 0;
 
+	held_forget();
 	for (int i = 0; i < leaves->count; i++)
 	{
 		Leaf	   *leaf = &leaves->list[i];

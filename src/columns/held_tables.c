@@ -21,6 +21,9 @@
 /* The service is asked at most this often for a table that it does not hold. */
 #define ASK_MS 100
 
+/* Maps of tables that are held no more are let go of when no query has asked for them in this time. */
+#define UNUSED_MS 5000
+
 static HTAB *tables;
 
 /* Returns the session's entry for a relation, a new one if necessary. */
@@ -43,6 +46,33 @@ entry_of(Oid relation)
 		entry->map.fd = -1;
 	}
 	return entry;
+}
+
+void
+held_forget(void)
+{
+	static int64 forgot_ms;
+	int64		now = gsd_now_ms();
+	HASH_SEQ_STATUS status;
+	HeldTable  *table;
+
+	if (tables == NULL || now - forgot_ms < UNUSED_MS)
+		return;
+	forgot_ms = now;
+	hash_seq_init(&status, tables);
+	while ((table = hash_seq_search(&status)) != NULL)
+	{
+		if (now - table->used_ms < UNUSED_MS ||
+			(table->map.header != NULL && table->map.header->state != PAGE_MAP_DROPPED))
+			continue;
+		page_map_detach(&table->map);
+		if (table->dictionaries != NULL)
+		{
+			dictionary_unmap(table->dictionaries);
+			pfree(table->dictionaries);
+		}
+		(void) hash_search(tables, &table->relation, HASH_REMOVE, NULL);
+	}
 }
 
 /* Returns true if a map is of the relation as it is now, and of this life of the server. */
@@ -103,6 +133,7 @@ held_table(ServiceLink *link, Relation rel, const char **why)
 	if (all == NULL)
 		return NULL;
 	table = entry_of(RelationGetRelid(rel));
+	table->used_ms = gsd_now_ms();
 	*why = "its columns are not held";
 	if (table->map.header == NULL || !is_of(table->map.header, rel, all->generation))
 	{

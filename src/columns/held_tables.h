@@ -18,7 +18,14 @@ typedef struct HeldTable
 	PageMap		map;
 	DictionaryMaps *dictionaries;	/* NULL: none was needed */
 	int64		asked_ms;		/* when the service was last asked for the map */
+	int64		used_ms;		/* when a query last asked for the table */
 } HeldTable;
+
+/*
+ * Lets go of maps and dictionaries of tables that are no longer held, every now and then: their memory is freed when
+ * nobody has them.  Nothing that held_table has returned before may be used after.
+ */
+extern void held_forget(void);
 
 /*
  * Returns a relation's table, with a map whose key and columns are the relation's of now, or NULL with the reason.

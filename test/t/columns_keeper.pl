@@ -220,6 +220,26 @@ foreach my $round (1 .. 4)
 	all_held("after a cancel, $round: $_", comparison($_, 'a', 'b')) foreach qw(s t);
 }
 
+# A session lets go of the map and the dictionary of a table that is dropped: who has them keeps their memory.
+{
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = $session->query('SELECT pg_backend_pid()');
+	my $mapped = sub {
+		return scalar grep { /memfd:gpusort (?:columns|dictionary)/ } split /\n/, slurp_file("/proc/$pid/maps");
+	};
+	my $before;
+
+	run("CREATE TABLE gone AS SELECT 'x' || i % 10 AS c FROM generate_series(1, 10000) i", 'VACUUM ANALYZE gone',
+		"SELECT gpusort_columns_add('gone')");
+	$session->query('SET gpusort.columns = force; SELECT sum(a) FROM t');
+	$before = $mapped->();
+	is($session->query('SELECT c FROM gone GROUP BY c ORDER BY c LIMIT 1'), 'x0', 'a session with a map');
+	is($mapped->(), $before + 2, 'and a dictionary');
+	run('DROP TABLE gone');
+	wait_until(sub { $session->query('SELECT sum(a) FROM t'); $mapped->() == $before }, 'lets go of both');
+	$session->quit;
+}
+
 # Of a table that is new in its transaction the reason is that, whether its changes are logged or not.
 refused('of a new table', 'it is new in this transaction',
 	run('BEGIN; CREATE TABLE n (a int8, b int4); ' . comparison('n', 'a', 'b') . '; ROLLBACK'));
