@@ -87,7 +87,7 @@ gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_
 static void
 release_worker(gs_group_worker *w)
 {
-	gs_block *blocks[] = {&w->few_memory, &w->kept,	  &w->memory,	 &w->cursors_memory, &w->tally,	  &w->slots,
+	gs_block *blocks[] = {&w->few_memory, &w->kept,	  &w->memory,	 &w->cursors_memory, &w->lines_memory, &w->tally,	  &w->slots,
 						  &w->wide_memory, &w->last_memory, &w->table, &w->keys, &w->wide_keys, &w->values,
 						  &w->sorted, &w->answers, &w->scratch};
 
@@ -163,6 +163,7 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 	{
 		gs_records_plan(g);
 		gs_groups_choose_room(g);
+		gs_records_lines(g);
 	}
 	*groups = &g->head;
 	return GS_OK;
@@ -171,7 +172,6 @@ cpu_open(gs_engine *engine, const gs_groups *head, gs_groups **groups)
 gs_status
 gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 {
-	size_t bytes = ((size_t) g->nstreams << g->part_bits) * (sizeof(gs_cursor) + sizeof(gs_records *));
 	size_t wide = (size_t) g->head.keys.words * GS_STEP_ROWS * sizeof(uint64_t);
 
 	if (w->begun)
@@ -186,11 +186,7 @@ gs_group_worker_begin(gs_cpu_groups *g, gs_group_worker *w, gs_engine *engine)
 	if (wide > 0)
 		GS_TRY(gs_block_reserve(&w->work, &w->wide_memory, wide));
 	w->wide = w->wide_memory.data;
-	GS_TRY(gs_block_reserve(&w->work, &w->cursors_memory, bytes));
-	w->cursors = w->cursors_memory.data;
-	memset(w->cursors, 0, bytes);
-	w->last = (gs_records **) (w->cursors + ((size_t) g->nstreams << g->part_bits));
-	return GS_OK;
+	return gs_records_begin(g, w);
 }
 
 void

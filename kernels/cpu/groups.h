@@ -21,6 +21,7 @@
 #define GS_MOST_STREAMS	 (GS_STEPS_MAX_AGGREGATES + 1)
 #define GS_MOST_VALUES	 (GS_STEPS_MAX_AGGREGATES + GS_STEPS_MAX_KEYS)
 #define GS_RECORD_WORDS	 (1 + GS_WIDE_WORDS + 2 * GS_MOST_VALUES)
+#define GS_LINE_WORDS	 (GS_ALIGN / 8)
 #define GS_MOST_ROOM	 GS_STEP_ROWS /* for records in one piece */
 
 /* Values of an expression in a stream's records. */
@@ -73,6 +74,7 @@ typedef struct gs_stream
 	uint32_t pair_bits, pair_shift; /* of a record; below the part's */
 	uint64_t factor, inverse;
 	uint32_t room;	  /* for records of a part in one piece */
+	size_t first_line; /* of its parts and words */
 } gs_stream;
 
 /* What an aggregate that takes value by value has of each slot. */
@@ -152,6 +154,8 @@ typedef struct gs_group_loops
 				   uint64_t *restrict values);
 	/* The cells of slots' values, of which codes are given, or if they are even doubles. */
 	void (*cells)(const gs_cells *c, const void *values, const uint64_t *slots, size_t n, uint32_t *restrict out);
+	/* From the second word on, how each differs from the one before. */
+	void (*mark)(const uint64_t *words, size_t n, uint64_t partition, uint64_t peers, uint8_t *restrict marks);
 } gs_group_loops;
 
 const gs_group_loops *gs_group_loops_choose(gs_vectors vector);
@@ -161,6 +165,7 @@ typedef struct gs_records
 {
 	struct gs_records *next;
 	uint64_t room;
+	uint64_t unused[GS_LINE_WORDS - 2]; /* words begin with a line */
 	uint64_t words[];
 } gs_records;
 
@@ -198,6 +203,8 @@ typedef struct gs_group_worker
 	gs_records **last;	/* likewise; all but this one are full */
 	uint32_t ncursors; /* of few groups */
 	gs_block cursors_memory, last_memory;
+	uint64_t *lines; /* of each stream, part and word: those that are not in memory yet */
+	gs_block lines_memory;
 	gs_block slabs; /* an array of gs_block, of which records are cut */
 	uint32_t nslabs;
 	char *slab; /* what is left of the last one */
@@ -239,6 +246,8 @@ typedef struct gs_cpu_groups
 	uint32_t part_bits, slot_bits; /* of the key: the leading ones, and the others */
 	uint64_t kept;				   /* groups in all workers' lists */
 	size_t record_bytes;		   /* that a worker is expected to have */
+	bool lines;					   /* records go to memory line by line */
+	size_t nlines;
 	uint32_t round;				   /* of parts */
 	/* few groups: each worker has a tally of all */
 	bool few;
@@ -270,6 +279,7 @@ typedef struct gs_group_job
 	uint64_t keys[GS_STEP_ROWS];
 	uint32_t slots[GS_STEP_ROWS];
 	uint64_t *at[GS_STEP_ROWS]; /* where records' first words go */
+	uint64_t *lines[GS_STEP_ROWS]; /* and by which lines */
 	gs_group_runs *runs;		/* NULL: rows come in any order */
 	bool again;					/* rows are read for the values of cells that are needed */
 } gs_group_job;
@@ -283,22 +293,29 @@ void gs_records_plan(gs_cpu_groups *g);
 gs_status gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows);
 /* Reads rows again, and puts down the values of cells that are needed. */
 gs_status gs_collect_rows(gs_cpu_groups *g, gs_group_worker *w, gs_cpu_engine *cpu, const gs_kept_rows *rows);
-/* Makes room for records of a part, in one piece. */
-gs_status gs_new_records(const gs_cpu_groups *g, gs_group_worker *w, const gs_stream *s, size_t part);
-
 /* Begins a job over rows in any order.  Without keys, packed keys stay 0. */
 void gs_group_job_begin(gs_group_job *j, gs_cpu_groups *g, gs_group_worker *w);
 /* Returns the next block's values of the first of some columns, all of which n rows of this block read ahead. */
 gs_ahead gs_ahead_of(const gs_group_job *j, uint64_t columns, uint32_t n);
+/* Adds a span's rows, block by block. */
+gs_status gs_groups_add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs_held *columns);
+
+/* groups_records.c: makes room for records of a part, in one piece. */
+gs_status gs_new_records(const gs_cpu_groups *g, gs_group_worker *w, const gs_stream *s, size_t part);
+/* Returns true if records are so many that they go to memory line by line. */
+bool gs_records_have_lines(const gs_cpu_groups *g);
+/* Plans the lines, once parts and words are known. */
+void gs_records_lines(gs_cpu_groups *g);
+/* Makes room for where a worker's records of all parts go. */
+gs_status gs_records_begin(const gs_cpu_groups *g, gs_group_worker *w);
+/* Puts what lines have of a part's records behind the others: before the part is done, by who does it. */
+void gs_records_settle(const gs_cpu_groups *g, uint32_t stream, uint32_t part);
 /* Finds the places of n records by the leading bits of something, and writes their first words. */
 gs_status gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first,
 						 uint32_t n, gs_ahead ahead);
 /* Writes a word of n records, whose values are step words apart. */
 void gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step,
 				   uint32_t n, gs_ahead ahead);
-/* Adds a span's rows, block by block. */
-gs_status gs_groups_add_span(gs_group_job *j, gs_work *work, const gs_span *span, const gs_held *columns);
-
 /* groups_runs.c: returns true if gs_groups_runs carries out a list. */
 bool gs_groups_take_runs(const gs_cpu_groups *g);
 /* Adds rows of whole groups, those of each following one another. */

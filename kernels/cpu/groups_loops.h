@@ -153,8 +153,21 @@ NAME(cells)(const gs_cells *c, const void *values, const uint64_t *slots, size_t
 					 (uint32_t) ((codes[i] + (zeros & (codes[i] == TOP_BIT - 1))) >> shift);
 }
 
+/* Marks words that differ from the one before: by bits of `peers`, 2, and by those of `partition`, 1 more. */
+TARGET static void
+NAME(mark)(const uint64_t *words, size_t n, uint64_t partition, uint64_t peers, uint8_t *restrict marks)
+{
+	for (size_t i = 1; i < n; i++)
+	{
+		uint64_t differ = words[i] ^ words[i - 1];
+
+		marks[i] = (uint8_t) (((differ & peers) != 0) << 1 | ((differ & partition) != 0));
+	}
+}
+
 static const gs_group_loops NAME(group_loops) = {NAME(less), NAME(order),	NAME(most), NAME(sum),	NAME(turn),
-												 NAME(divide), NAME(append), NAME(mix), NAME(unpack), NAME(cells)};
+												 NAME(divide), NAME(append), NAME(mix), NAME(unpack), NAME(cells),
+												 NAME(mark)};
 
 #undef LESS_LOW
 #undef TARGET

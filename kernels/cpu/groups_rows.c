@@ -4,8 +4,7 @@
  * window's records come from windows_records.c.
  */
 #include "groups.h"
-
-#define LEAST_SLAB ((size_t) 256 << 10)
+#include "lines.h"
 
 /* Returns the plan of a clause. */
 static const gs_aggregate *
@@ -22,81 +21,6 @@ gs_ahead_of(const gs_group_job *j, uint64_t columns, uint32_t n)
 	size_t width = columns != 0 ? gs_width_of((gs_type) j->g->head.steps->types[c]) : 0;
 
 	return (gs_ahead){(const char *) b->columns[c].values + (b->first + b->n) * width, width * b->n / n};
-}
-
-/* ---------------------------------------------------------------- memory of records */
-
-/* Returns the bytes of a worker's next slab: more and more, as each is a call of the system, up to what is expected. */
-static size_t
-next_slab(const gs_cpu_groups *g, const gs_group_worker *w)
-{
-	size_t so_far = w->slab_bytes, wanted = so_far == 0 ? LEAST_SLAB : 4 * so_far;
-
-	if (g->record_bytes <= so_far)
-		return so_far / 4;
-	return wanted < g->record_bytes - so_far ? wanted : g->record_bytes - so_far;
-}
-
-gs_status
-gs_new_records(const gs_cpu_groups *g, gs_group_worker *w, const gs_stream *s, size_t part)
-{
-	size_t bytes = (sizeof(gs_records) + (size_t) s->words * s->room * 8 + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
-	gs_records *records;
-
-	if (w->slab_left < bytes)
-	{
-		size_t wanted = next_slab(g, w);
-		gs_block *slab;
-
-		GS_TRY(gs_block_reserve(&w->work, &w->slabs, (w->nslabs + 1) * sizeof(gs_block)));
-		slab = (gs_block *) w->slabs.data + w->nslabs;
-		*slab = (gs_block){0};
-		w->nslabs++;
-		GS_TRY(gs_block_reserve(&w->work, slab, wanted > bytes ? wanted : bytes));
-		w->slab = slab->data;
-		w->slab_left = slab->bytes;
-		w->slab_bytes += slab->bytes;
-	}
-	records = (gs_records *) w->slab;
-	w->slab += bytes;
-	w->slab_left -= bytes;
-	*records = (gs_records){w->last[part], s->room};
-	w->last[part] = records;
-	w->cursors[part] = (gs_cursor){records->words, records->words + s->room};
-	return GS_OK;
-}
-
-gs_status
-gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first, uint32_t n,
-			   gs_ahead ahead)
-{
-	const gs_stream *s = &j->g->streams[stream];
-	size_t begin = j->g->few ? s->first_part : (size_t) stream << j->g->part_bits;
-	gs_cursor *cursors = j->w->cursors + begin;
-
-	GS_EACH_AHEAD(n, ahead, {
-		size_t part = shift < 64 ? by[i] >> shift : 0;
-		uint64_t *at = cursors[part].at;
-
-		if (at == cursors[part].end)
-		{
-			GS_TRY(gs_new_records(j->g, j->w, s, begin + part));
-			at = cursors[part].at;
-		}
-		j->at[i] = at;
-		*at = first[i];
-		cursors[part].at = at + 1;
-	});
-	return GS_OK;
-}
-
-void
-gs_place_word(const gs_group_job *j, const gs_stream *s, uint32_t word, const uint64_t *values, uint32_t step,
-			  uint32_t n, gs_ahead ahead)
-{
-	size_t apart = (size_t) word * s->room;
-
-	GS_EACH_AHEAD(n, ahead, { j->at[i][apart] = values[(size_t) i * step]; });
 }
 
 /* ---------------------------------------------------------------- values */
@@ -384,6 +308,7 @@ gs_cpu_groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const 
 			GS_TRY(gs_cells_keep(g, j.w, span, columns));
 		GS_TRY(gs_groups_add_span(&j, &cpu->work, span, columns));
 	}
+	gs_lines_end();
 	return GS_OK;
 }
 

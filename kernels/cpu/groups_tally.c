@@ -138,6 +138,45 @@ add_zeros(uint8_t *zeros, const uint32_t *slots, const uint64_t *x, uint32_t n)
 		zeros[slots[i]] |= (uint8_t) ((x[i] == 0) | (x[i] == (uint64_t) 1 << 63) << 1);
 }
 
+/* Adds values to the only slot there is, which meanwhile is no memory.  Returns false if a sum leaves 128 bits. */
+static bool
+add_to_one(const gs_tally_plan *t, void *held, const uint64_t *x, const uint64_t *high, uint32_t step, uint32_t n)
+{
+	const bool sum = t->operation == GS_SUM, least = t->operation == GS_MIN;
+	bool bad = false;
+
+#define ONE(TYPE, STATEMENT)                                                                                           \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		TYPE all = *(TYPE *) held;                                                                                     \
+		for (uint32_t i = 0; i < n; i++)                                                                               \
+			STATEMENT;                                                                                                 \
+		*(TYPE *) held = all;                                                                                          \
+	} while (0)
+#define ONE_EXTREME(TYPE, VALUE)                                                                                       \
+	ONE(TYPE, {                                                                                                        \
+		TYPE v = VALUE;                                                                                                \
+		all = (least ? v < all : v > all) ? v : all;                                                                   \
+	})
+	if (sum && t->held == GS_F64)
+		ONE(double, all += gs_bits_real(x[i]));
+	else if (sum && t->held == GS_I64)
+		ONE(uint64_t, all += x[i]);
+	else if (sum && t->type == GS_I64)
+		ONE(gs_wide, all += (int64_t) x[i]);
+	else if (sum)
+		ONE(gs_wide, bad |= __builtin_add_overflow(all, wide_at(x, high, i * step), &all));
+	else if (t->held == GS_U64)
+		ONE_EXTREME(uint64_t, gs_float_order64(x[i], false));
+	else if (t->held == GS_I64)
+		ONE_EXTREME(int64_t, (int64_t) x[i]);
+	else
+		ONE_EXTREME(gs_wide, wide_at(x, high, i * step));
+#undef ONE_EXTREME
+#undef ONE
+	return !bad;
+}
+
 void
 gs_tally_count(gs_tally *tally, uint32_t stream, const uint32_t *slots, uint32_t n, gs_ahead ahead)
 {
@@ -161,7 +200,9 @@ gs_tally_value(const gs_cpu_groups *g, gs_tally *tally, uint32_t value, const ui
 
 		if (t->value != value)
 			continue;
-		if (t->operation == GS_SUM)
+		if (tally->slots == 1)
+			good &= add_to_one(t, tally->values[k], x, high, step, n);
+		else if (t->operation == GS_SUM)
 			good &= add_sums(t, tally->values[k], slots, x, high, step, n, ahead);
 		else
 			add_extremes(t, tally->values[k], slots, x, high, step, n, ahead);

@@ -5,11 +5,9 @@
  * finishes what those left undecided.  If that takes too long, the remaining digits are sorted as well.
  */
 #include "cpu.h"
+#include "lines.h"
 
 #include <string.h>
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
 
 #define INSERTION_ROWS 24 /* sorted by insertion outright */
 #define MAX_BUCKETS	   (1 << GS_MAX_DIGIT)
@@ -297,18 +295,6 @@ count_buckets(gs_sorter *sorter, const segment *s, const buckets *b, uint32_t *s
 	return GS_OK;
 }
 
-/* Stores a full line of a bucket past the cache, as it is not read before the partition is complete. */
-static inline void
-store_line(uint64_t *to, const uint64_t *line)
-{
-#if defined(__x86_64__)
-	for (int i = 0; i < LINE; i += 2)
-		_mm_stream_si128((__m128i *) (to + i), _mm_load_si128((const __m128i *) (line + i)));
-#else
-	memcpy(to, line, LINE * sizeof(uint64_t));
-#endif
-}
-
 /* Scatters through a line buffer per bucket, so that memory sees full lines of an aligned `to`, but for first ones. */
 static inline __attribute__((always_inline)) void
 scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, buckets b, bool slots, uint32_t *cursor)
@@ -324,7 +310,7 @@ scatter_lines(scratch *space, const uint64_t *from, size_t n, uint64_t *to, buck
 			continue;
 		at -= LINE - 1;
 		if (at >= space->starts[d])
-			store_line(to + at, space->lines[d]);
+			gs_store_line(to + at, space->lines[d]);
 		else
 			for (uint32_t k = space->starts[d]; k < at + LINE; k++)
 				to[k] = space->lines[d][k % LINE];
@@ -342,9 +328,7 @@ flush_lines(scratch *space, uint64_t *to, uint32_t n, const uint32_t *cursor)
 		for (uint32_t k = line > space->starts[d] ? line : space->starts[d]; k < cursor[d]; k++)
 			to[k] = space->lines[d][k % LINE];
 	}
-#if defined(__x86_64__)
-	_mm_sfence();
-#endif
+	gs_lines_end();
 }
 
 /* Scatters directly, for few words, which stay in the cache. */

@@ -26,7 +26,7 @@ NAME(scatter_lines)(gs_stream *s, const uint16_t *digits, size_t n, const T *fro
 			continue;
 		at -= items - 1;
 		if (at >= s->starts[d])
-			store_line(to + at, line);
+			gs_store_line(to + at, line);
 		else
 			memcpy(to + s->starts[d], line + s->starts[d] % items, (at + items - s->starts[d]) * sizeof(T));
 	}

@@ -4,11 +4,9 @@
  * leading key bits above the position, and keys and values are moved to their place.  Random writes stay in the cache.
  */
 #include "cpu.h"
+#include "lines.h"
 
 #include <string.h>
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
 
 #define BUCKETS		(1 << GS_MAX_DIGIT)
 #define PLAIN_DIGIT 8 /* wider digits scatter through buffers */
@@ -191,18 +189,6 @@ differing_bits(pairs_sort *s, place from, size_t n, uint32_t high, uint32_t *bit
 	return GS_OK;
 }
 
-/* Stores a full line of a bucket past the cache, as it is not read before the partition is complete. */
-static inline void
-store_line(void *to, const void *line)
-{
-#if defined(__x86_64__)
-	for (int i = 0; i < GS_ALIGN / 16; i++)
-		_mm_stream_si128((__m128i *) to + i, _mm_load_si128((const __m128i *) line + i));
-#else
-	memcpy(to, line, GS_ALIGN);
-#endif
-}
-
 #define T		   uint32_t
 #define NAME(name) name##_4
 #include "scatter_loops.h"
@@ -264,9 +250,7 @@ end_move(const move *m, uint32_t digit)
 
 		memcpy(m->to + begin * m->width, m->stream->lines[d] + begin % items * m->width, (end - begin) * m->width);
 	}
-#if defined(__x86_64__)
-	_mm_sfence();
-#endif
+	gs_lines_end();
 }
 
 /* Moves items to their buckets.  begins has the buckets' starts on entry, their ends on return. */

@@ -38,16 +38,17 @@ typedef struct gs_window_column
 
 /*
  * Records: the key of the partition, multiplied, and that of the orders, joined if they fit a word; those of the orders
- * that the key has no room for; columns; NULLs.  Where all this fits a word without the bits that a part's number
- * tells, records are single: values, packed, lie below the joined key, and the sort carries them along.
+ * that the key has no room for, and below them values, if all these fit a word behind; else columns; NULLs.  Where all
+ * this fits a word without the bits that a part's number tells, records are single: values, packed, lie below the joined
+ * key, and the sort carries them along.
  */
 typedef struct gs_window_records
 {
 	gs_window_column columns[GS_STEPS_MAX_COLUMNS]; /* first: gcc 16 sees writes here as beyond what is before */
 	uint32_t ncolumns, nulls_word, nnulls;			/* nnulls: bits */
-	gs_packed_keys orders, rest, values; /* values: of single records */
+	gs_packed_keys orders, rest, values; /* values: of single records, or below the rest */
 	uint32_t rest_word;
-	bool joined, single;
+	bool joined, single, behind; /* behind: there is a word of the rest */
 } gs_window_records;
 
 #define GS_MARK_PARTITION 1 /* a row is the first of its partition, */
@@ -144,7 +145,7 @@ typedef struct gs_window_job
 	uint64_t from, to;	 /* these rows */
 	uint64_t begin, end; /* of a part of a partition: the partition's */
 	const gs_window_carry *before, *whole; /* of each function, with a part of a partition */
-	const uint32_t *bounds; /* of whole partitions: where each begins, and the end */
+	const uint32_t *bounds; /* of whole partitions, if a function asks: where each begins, and the end */
 	uint32_t npartitions;
 } gs_window_job;
 
@@ -299,6 +300,8 @@ gs_status gs_window_join(const gs_cpu_windows *w, uint32_t function, gs_window_c
 /* windows_frames.c: computes counts, or sums and which of them are NULL, of the job's rows. */
 gs_status gs_window_sums(const gs_window_job *j, const gs_window_function *f, uint32_t function, void *out,
 						 uint8_t *nulls);
+/* Returns true if a function counts or adds up from a partition's first row to each one, or to its last peer. */
+bool gs_window_runs_on(const gs_window_function *f);
 /* Finds the rows that have the extremes of the job's rows. */
 gs_status gs_window_extremes(const gs_window_job *j, const gs_window_function *f, uint32_t function, uint32_t *places);
 /* Computes what sums, counts and extremes have of the job's rows. */

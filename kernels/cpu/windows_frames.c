@@ -115,6 +115,53 @@ sum_integers(const gs_window_job *j, const gs_window_function *f, uint32_t funct
 	return bad ? GS_OVERFLOW : GS_OK;
 }
 
+/* Gives all rows of equal ones what the last of them has.  The rows begin and end between such. */
+#define AS_LAST_PEER(TYPE, out)                                                                                        \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		for (uint64_t i = j->to - 1; i > j->from; i--)                                                                 \
+			if ((j->rows->marks[i] & GS_MARK_PEERS) == 0)                                                              \
+				((TYPE *) (out))[i - 1 - j->from] = ((TYPE *) (out))[i - j->from];                                     \
+	} while (0)
+
+/* Computes running counts, or sums, row by row, whatever partition these belong to. */
+static inline __attribute__((always_inline)) gs_status
+run_integers(const gs_window_job *j, const gs_window_function *f, uint32_t function, gs_type type, void *out,
+			 uint8_t *out_nulls)
+{
+	const char *values = f->column != GS_NO_COLUMN ? j->rows->values[f->column] : NULL;
+	const uint8_t *marks = j->rows->marks, *nulls = f->column != GS_NO_COLUMN ? j->rows->nulls[f->column] : NULL;
+	uint64_t count = j->before != NULL ? j->before[function].count : 0;
+	gs_wide sum = j->before != NULL ? j->before[function].sum : 0;
+	bool bad = false;
+
+	for (uint64_t i = j->from; i < j->to; i++)
+	{
+		const bool first = marks[i] & GS_MARK_PARTITION, null = nulls != NULL && nulls[i];
+		gs_wide v = type == GS_BYTES || null ? 0 : gs_code_at(type, values, i);
+
+		count = (first ? 0 : count) + !null;
+		if (type == GS_BYTES)
+		{
+			((int64_t *) out)[i - j->from] = (int64_t) count;
+			continue;
+		}
+		bad |= __builtin_add_overflow(first ? 0 : sum, v, &sum);
+		((gs_held_wide *) out)[i - j->from] = sum;
+		out_nulls[i - j->from] = count == 0;
+	}
+	if (f->frame != GS_FRAME_PEERS)
+		return bad ? GS_OVERFLOW : GS_OK;
+	if (type == GS_BYTES)
+		AS_LAST_PEER(int64_t, out);
+	else
+	{
+		AS_LAST_PEER(gs_held_wide, out);
+		AS_LAST_PEER(uint8_t, out_nulls);
+	}
+	return bad ? GS_OVERFLOW : GS_OK;
+}
+
 /* ---------------------------------------------------------------- sums of doubles */
 
 /* A sum of doubles that are added in order. */
@@ -174,12 +221,70 @@ sum_reals(const gs_window_job *j, const gs_window_function *f, double *out, uint
 	return bad ? GS_OVERFLOW : GS_OK;
 }
 
+/* Computes running sums of doubles, of rows that are whole partitions. */
+static inline __attribute__((always_inline)) gs_status
+run_reals(const gs_window_job *j, const gs_window_function *f, bool some_null, double *out, uint8_t *out_nulls)
+{
+	const double *values = (const double *) j->rows->values[f->column];
+	const uint8_t *marks = j->rows->marks, *nulls = j->rows->nulls[f->column];
+	bool some = false, bad = false;
+	double sum = 0;
+
+	for (uint64_t i = j->from; i < j->to; i++)
+	{
+		const bool first = marks[i] & GS_MARK_PARTITION, null = some_null && nulls[i];
+		const double v = values[i], before = sum, more = sum + v;
+
+		some = some && !first;
+		bad |= some && !null && __builtin_isinf(more) && !__builtin_isinf(before) && !__builtin_isinf(v);
+		sum = null ? some ? before : 0 : some ? more : v;
+		some = some || !null;
+		out[i - j->from] = sum;
+		out_nulls[i - j->from] = !some;
+	}
+	if (f->frame == GS_FRAME_PEERS)
+	{
+		AS_LAST_PEER(double, out);
+		AS_LAST_PEER(uint8_t, out_nulls);
+	}
+	return bad ? GS_OVERFLOW : GS_OK;
+}
+
+bool
+gs_window_runs_on(const gs_window_function *f)
+{
+	return (f->function == GS_WINDOW_COUNT || f->function == GS_WINDOW_SUM) &&
+		   (f->frame == GS_FRAME_PEERS ||
+			(f->frame == GS_FRAME_ROWS && f->from == GS_FRAME_FIRST && f->to == 0));
+}
+
+/* Computes counts, or running sums. */
+static gs_status
+run_sums(const gs_window_job *j, const gs_window_function *f, uint32_t function, void *out, uint8_t *nulls)
+{
+	gs_type type = f->column != GS_NO_COLUMN ? j->w->types[f->column] : GS_BYTES;
+	gs_status status = GS_OK;
+
+	GS_TRY(gs_work_add(&j->cpu->work, 2 * (j->to - j->from)));
+	if (f->function == GS_WINDOW_COUNT)
+		return run_integers(j, f, function, GS_BYTES, out, NULL);
+	if (type == GS_F64)
+		return j->rows->nulls[f->column] != NULL ? run_reals(j, f, true, out, nulls)
+												 : run_reals(j, f, false, out, nulls);
+#define RUN(TYPE) status = run_integers(j, f, function, TYPE, out, nulls)
+	GS_BY_TYPE(type, RUN)
+#undef RUN
+	return status;
+}
+
 gs_status
 gs_window_sums(const gs_window_job *j, const gs_window_function *f, uint32_t function, void *out, uint8_t *nulls)
 {
 	gs_type type = f->column != GS_NO_COLUMN ? j->w->types[f->column] : GS_BYTES;
 	gs_status status = GS_OK;
 
+	if (gs_window_runs_on(f))
+		return run_sums(j, f, function, out, nulls);
 	if (f->function == GS_WINDOW_COUNT)
 		return sum_integers(j, f, function, GS_BYTES, out, NULL);
 	if (type == GS_F64)

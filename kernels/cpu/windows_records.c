@@ -5,8 +5,10 @@
 
 #define PART_BYTES		 ((uint64_t) 768 << 10) /* of a part's records and what its sort takes, for the L2 cache */
 #define MOST_PART_BITS	 9
+#define MOST_LINE_BITS	 11 /* for single records, which go to memory line by line */
 #define PARTS_PER_WORKER 8
 #define LEAST_ROWS		 256 /* of a part */
+#define MORE_BITS		 4	 /* of a key than of the number of rows, which then differ in most keys */
 
 /* ---------------------------------------------------------------- plan */
 
@@ -47,7 +49,8 @@ plan_words(gs_cpu_windows *w)
 	r->joined = r->single || w->head.keys.bits + r->orders.bits <= 64;
 	words = r->joined ? 1 : 2;
 	r->rest_word = words;
-	words += r->rest.n > 0;
+	r->behind = !r->single && (r->rest.n > 0 || r->values.n > 0);
+	words += r->behind;
 	for (uint32_t column = 0; column < GS_STEPS_MAX_COLUMNS; column++)
 	{
 		gs_window_column *c = &r->columns[r->ncolumns];
@@ -63,9 +66,9 @@ plan_words(gs_cpu_windows *w)
 	return words + (r->nnulls > 0);
 }
 
-/* Chooses the number of parts. */
+/* Chooses the number of parts, of at least some bits where the rows are enough. */
 static void
-choose_parts(gs_cpu_windows *w, uint32_t words)
+choose_parts(gs_cpu_windows *w, uint32_t words, uint32_t least_bits)
 {
 	gs_cpu_groups *s = w->scatter;
 	uint32_t bits = w->head.keys.bits + w->records.orders.bits;
@@ -76,6 +79,8 @@ choose_parts(gs_cpu_windows *w, uint32_t words)
 	parts = parts < most ? parts : most;
 	s->part_bits = parts > 1 ? gs_bits(parts - 1) : 0;
 	s->part_bits = s->part_bits < MOST_PART_BITS ? s->part_bits : MOST_PART_BITS;
+	if (s->part_bits < least_bits && gs_records_have_lines(s))
+		s->part_bits = least_bits;
 	s->part_bits = s->part_bits < bits ? s->part_bits : bits;
 	w->nparts = 1u << s->part_bits;
 	w->split_bits = s->part_bits > w->head.keys.bits ? s->part_bits - w->head.keys.bits : 0;
@@ -93,13 +98,12 @@ find_apart(gs_cpu_windows *w)
 	}
 }
 
-/* Plans the orders: as many as fit a key, then the rest. */
+/* Plans the orders: as many as fit a key, at most n, then the rest. */
 static gs_status
-plan_orders(gs_cpu_windows *w)
+plan_orders(gs_cpu_windows *w, uint32_t n)
 {
 	const gs_row_order *orders = gs_steps_at(w->head.steps, w->step->orders);
 	gs_window_records *r = &w->records;
-	uint32_t n = w->step->norders;
 	gs_status status;
 
 	orders += w->step->npartition;
@@ -109,6 +113,28 @@ plan_orders(gs_cpu_windows *w)
 	GS_TRY(status);
 	return gs_packed_orders_make(&r->rest, w->head.steps, w->head.ranges, w->apart, orders + n, w->step->norders - n,
 								 GS_GROUPS_KEY_BITS);
+}
+
+/*
+ * Leaves the last orders to the rest where the key and a row's place do not fit a word, so that parts were sorted twice,
+ * and the others have so many values that they tell most rows apart.
+ */
+static gs_status
+shorten_orders(gs_cpu_windows *w)
+{
+	const gs_packed_keys *orders = &w->records.orders;
+	const uint32_t rows = gs_bits(w->head.rows), most = 64 + 2 * w->scatter->part_bits, before = orders->n;
+	uint32_t n = before, bits = w->head.keys.bits + orders->bits, fewer;
+
+	for (; n > 1 && w->records.rest.n == 0 && bits + rows > most; n--, bits = fewer)
+	{
+		fewer = w->head.keys.bits + orders->bits - orders->keys[n - 1].shift - orders->keys[n - 1].bits;
+		if (fewer < rows + MORE_BITS)
+			break;
+	}
+	if (n == before)
+		return GS_OK;
+	return plan_orders(w, n) == GS_OK ? GS_OK : plan_orders(w, before);
 }
 
 /* Packs the values that neither partition nor orders tell.  Returns false if they are not all integers that fit. */
@@ -131,38 +157,57 @@ plan_values(gs_cpu_windows *w)
 								 GS_GROUPS_KEY_BITS) == GS_OK;
 }
 
-/* Plans single records, if all that they have fits. */
-static void
+/* Plans single records, if all that they have fits beside what a part's number tells.  Returns the bits of that. */
+static uint32_t
 plan_single(gs_cpu_windows *w)
 {
 	gs_window_records *r = &w->records;
+	uint32_t all = 0, told;
 
-	choose_parts(w, 1);
 	/* keys are what lies above the values: none does where these take all bits of a word */
-	r->single = r->rest.n == 0 && plan_values(w) && r->values.bits < 64 &&
-				w->head.keys.bits + r->orders.bits + r->values.bits <= 64 + w->scatter->part_bits;
+	r->single = r->rest.n == 0 && plan_values(w) && r->values.bits < 64;
+	all = w->head.keys.bits + r->orders.bits + r->values.bits;
+	told = r->single && all > 64 && all <= 64 + MOST_LINE_BITS ? all - 64 : 0;
+	choose_parts(w, 1, told);
+	r->single = r->single && all <= 64 + w->scatter->part_bits;
 	if (!r->single)
 		r->values = (gs_packed_keys){.n = 0};
+	return r->single ? told : 0;
+}
+
+/* Plans records of more words: the rest of the orders and values in one of them, if they fit. */
+static gs_status
+plan_behind(gs_cpu_windows *w)
+{
+	gs_window_records *r = &w->records;
+
+	GS_TRY(shorten_orders(w));
+	if (!plan_values(w) || r->values.bits == 64 || r->rest.bits + r->values.bits > 64)
+		r->values = (gs_packed_keys){.n = 0};
+	return GS_OK;
 }
 
 gs_status
 gs_window_plan(gs_cpu_windows *w, gs_engine *engine)
 {
 	gs_cpu_groups *s;
-	uint32_t words;
+	uint32_t words, told;
 
 	find_apart(w);
-	GS_TRY(plan_orders(w));
+	GS_TRY(plan_orders(w, w->step->norders));
 	GS_TRY(gs_groups_make(engine, &w->head, &w->scatter));
-	plan_single(w);
+	told = plan_single(w);
+	if (!w->records.single)
+		GS_TRY(plan_behind(w));
 	words = plan_words(w);
 	s = w->scatter;
 	s->nstreams = 1;
 	s->streams[0] = (gs_stream){.clause = GS_NO_CLAUSE, .first = GS_NO_VALUE, .words = words};
 	s->records = &w->records;
 	gs_groups_choose_factor(s);
-	choose_parts(w, words);
+	choose_parts(w, words, told);
 	gs_groups_choose_room(s);
+	gs_records_lines(s);
 	return GS_OK;
 }
 
@@ -232,14 +277,16 @@ place_keys(gs_group_job *j, const gs_window_records *r, const uint64_t *orders, 
 	return GS_OK;
 }
 
-/* Writes the orders that the key has no room for. */
+/* Writes the orders that the key has no room for, and values below them. */
 static gs_status
-place_rest(gs_group_job *j, const gs_window_records *r, const uint64_t *mask, uint32_t n)
+place_behind(gs_group_job *j, const gs_window_records *r, const uint64_t *mask, uint32_t n)
 {
-	uint64_t rest[GS_STEP_ROWS];
+	uint64_t rest[GS_STEP_ROWS], values[GS_STEP_ROWS];
 
-	if (!gs_pack_keys(&r->rest, j->w->loops, &j->w->plan, &j->block, mask, n, rest))
+	if (!gs_pack_keys(&r->rest, j->w->loops, &j->w->plan, &j->block, mask, n, rest) ||
+		!gs_pack_keys(&r->values, j->w->loops, &j->w->plan, &j->block, mask, n, values))
 		return GS_INVALID;
+	j->w->loops->append(rest, n, r->values.bits, values);
 	gs_place_word(j, &j->g->streams[0], r->rest_word, rest, 1, n, ahead_of_keys(j, r, n));
 	return GS_OK;
 }
@@ -305,8 +352,8 @@ gs_window_add(gs_group_job *j)
 	if (r->single)
 		return place_single(j, r, mask, orders, n);
 	GS_TRY(place_keys(j, r, orders, n));
-	if (r->rest.n > 0)
-		GS_TRY(place_rest(j, r, mask, n));
+	if (r->behind)
+		GS_TRY(place_behind(j, r, mask, n));
 	for (uint32_t c = 0; c < r->ncolumns; c++)
 		if (r->columns[c].key == NULL)
 			place_column(j, &r->columns[c], mask, n);

@@ -35,7 +35,8 @@ typedef struct part_sort
 	uint32_t place_bits; /* of a place below a key, or of the values of a single record */
 	uint64_t *low, *high; /* the keys; high: what leaves 64 bits, or NULL */
 	uint64_t *partitions; /* their keys, unless the orders' are joined to them */
-	uint64_t *rest;		  /* orders that the keys have no room for, or NULL */
+	uint64_t *rest;		  /* orders that the keys have no room for, above values, or NULL */
+	uint32_t rest_shift;  /* of these orders */
 	uint64_t *words, *other;
 	uint32_t *places, *more; /* of records, in order */
 	char *column;			 /* a column's values, or NULLs, as they came */
@@ -49,7 +50,7 @@ take_places(part_sort *s, char *memory, size_t *used)
 
 	s->low = gs_take(memory, used, n * 8);
 	s->high = s->partitions = s->w->records.joined ? NULL : gs_take(memory, used, n * 8);
-	s->rest = s->w->records.rest.n == 0 ? NULL : gs_take(memory, used, n * 8);
+	s->rest = s->w->records.behind ? gs_take(memory, used, n * 8) : NULL;
 	s->places = gs_take(memory, used, n * 4);
 	s->more = gs_take(memory, used, n * 4);
 }
@@ -76,9 +77,9 @@ begin(part_sort *s)
 	return GS_OK;
 }
 
-/* Copies a word of all records of the part, to places that are step words apart. */
+/* Copies a word of all records of the part, of which a mask's bits count, to places that are step words apart. */
 static void
-load_word(const part_sort *s, uint32_t word, uint64_t *to, uint32_t step)
+load_word(const part_sort *s, uint32_t word, uint64_t mask, uint64_t *to, uint32_t step)
 {
 	const gs_cpu_groups *g = s->w->scatter;
 
@@ -92,7 +93,8 @@ load_word(const part_sort *s, uint32_t word, uint64_t *to, uint32_t step)
 			uint32_t n = gs_records_number(w, s->part, r);
 
 			if (step == 1)
-				memcpy(to, from, n * sizeof(*to));
+				for (uint32_t k = 0; k < n; k++)
+					to[k] = from[k] & mask;
 			else
 				for (uint32_t k = 0; k < n; k++)
 					to[(size_t) k * step] = from[k];
@@ -113,17 +115,16 @@ load_keys(part_sort *s)
 	if (s->w->records.single)
 	{
 		s->place_bits = s->w->records.values.bits;
-		load_word(s, 0, s->words, 1);
-		for (uint32_t i = 0; i < s->n; i++)
-			s->words[i] &= gs_mask(s->bits + s->place_bits);
+		load_word(s, 0, gs_mask(s->bits + s->place_bits), s->words, 1);
 		return;
 	}
 	s->place_bits = gs_row_bits(s->n);
-	load_word(s, 0, s->w->records.joined ? s->low : s->high, 1);
+	s->rest_shift = s->w->records.values.bits;
+	load_word(s, 0, UINT64_MAX, s->w->records.joined ? s->low : s->high, 1);
 	if (!s->w->records.joined)
-		load_word(s, 1, s->low, 1);
+		load_word(s, 1, UINT64_MAX, s->low, 1);
 	if (s->rest != NULL)
-		load_word(s, s->w->records.rest_word, s->rest, 1);
+		load_word(s, s->w->records.rest_word, UINT64_MAX, s->rest, 1);
 	if (s->w->records.joined || s->bits > 64)
 		return;
 	for (uint32_t i = 0; i < s->n; i++)
@@ -195,12 +196,8 @@ mark(const part_sort *s, uint8_t *marks, bool first)
 
 	marks[0] = (uint8_t) (GS_MARK_PEERS | (first ? GS_MARK_PARTITION : 0));
 	if (s->bits + shift <= 64)
-		for (uint32_t i = 1; i < s->n; i++)
-		{
-			uint64_t differ = (s->words[i] ^ s->words[i - 1]) >> shift;
-
-			marks[i] = (uint8_t) ((all < 64 && differ >> all != 0) * GS_MARK_PARTITION | (differ != 0) * GS_MARK_PEERS);
-		}
+		gs_group_loops_choose(s->cpu->tuning.vector)
+			->mark(s->words, s->n, ~gs_mask(all + shift < 64 ? all + shift : 64), ~gs_mask(shift), marks);
 	else
 		for (uint32_t i = 1; i < s->n; i++)
 		{
@@ -213,6 +210,13 @@ mark(const part_sort *s, uint8_t *marks, bool first)
 		}
 }
 
+/* Returns the rest of the orders of a record. */
+static inline uint64_t
+rest_of(const part_sort *s, uint32_t place)
+{
+	return s->rest[place] >> s->rest_shift;
+}
+
 /* Puts n places in the order of the rest, each stretch of SHORT by insertion. */
 static void
 insert(const part_sort *s, uint32_t *places, uint32_t n)
@@ -221,7 +225,7 @@ insert(const part_sort *s, uint32_t *places, uint32_t n)
 	{
 		uint32_t place = places[i], k = i;
 
-		for (; k % SHORT > 0 && s->rest[places[k - 1]] > s->rest[place]; k--)
+		for (; k % SHORT > 0 && rest_of(s, places[k - 1]) > rest_of(s, place); k--)
 			places[k] = places[k - 1];
 		places[k] = place;
 	}
@@ -234,7 +238,7 @@ merge(const part_sort *s, const uint32_t *from, uint32_t middle, uint32_t n, uin
 	uint32_t a = 0, b = middle;
 
 	for (uint32_t i = 0; i < n; i++)
-		to[i] = b == n || (a < middle && s->rest[from[a]] <= s->rest[from[b]]) ? from[a++] : from[b++];
+		to[i] = b == n || (a < middle && rest_of(s, from[a]) <= rest_of(s, from[b])) ? from[a++] : from[b++];
 }
 
 /* Puts the rows [from, to), which are equal by their keys, in the order of the rest, and marks peers among them. */
@@ -258,7 +262,7 @@ settle(const part_sort *s, uint32_t from, uint32_t to, uint8_t *marks)
 	if (places != s->places + from)
 		memcpy(s->places + from, places, n * sizeof(*places));
 	for (uint32_t i = from + 1; i < to; i++)
-		marks[i] |= s->rest[s->places[i]] != s->rest[s->places[i - 1]] ? GS_MARK_PEERS : 0;
+		marks[i] |= rest_of(s, s->places[i]) != rest_of(s, s->places[i - 1]) ? GS_MARK_PEERS : 0;
 	return GS_OK;
 }
 
@@ -283,10 +287,10 @@ put_column(part_sort *s, const gs_window_column *c, char *to)
 	const uint32_t *places = s->places;
 	uint32_t n = s->n, width = gs_width_of(c->type);
 
-	load_word(s, c->word, (uint64_t *) s->column, width == 16 ? 2 : 1);
+	load_word(s, c->word, UINT64_MAX, (uint64_t *) s->column, width == 16 ? 2 : 1);
 	if (width == 16)
 	{
-		load_word(s, c->word + 1, (uint64_t *) s->column + 1, 2);
+		load_word(s, c->word + 1, UINT64_MAX, (uint64_t *) s->column + 1, 2);
 		for (uint32_t i = 0; i < n; i++)
 			memcpy(to + (size_t) i * 16, s->column + (size_t) places[i] * 16, 16);
 		return;
@@ -369,6 +373,15 @@ find_told(const part_sort *s, const gs_window_column *c)
 		t.words = to;
 		return t;
 	}
+	if (!r->single && c->source == GS_TOLD_BY_VALUES)
+	{
+		uint64_t *to = (uint64_t *) s->column;
+
+		for (uint32_t i = 0; i < s->n; i++)
+			to[i] = s->rest[s->places[i]];
+		t.words = to;
+		return t;
+	}
 	t.words = r->single ? s->words : keys_by_places(s, true);
 	if (r->single && c->source == GS_TOLD_BY_ORDERS)
 	{
@@ -416,7 +429,7 @@ put_nulls(part_sort *s, const gs_ordered *to, uint64_t at)
 	const uint64_t *bits = (const uint64_t *) s->column;
 	uint32_t bit = r->nnulls;
 
-	load_word(s, r->nulls_word, (uint64_t *) s->column, 1);
+	load_word(s, r->nulls_word, UINT64_MAX, (uint64_t *) s->column, 1);
 	for (uint32_t c = 0; c < r->ncolumns; c++)
 	{
 		uint8_t *nulls = to->nulls[r->columns[c].column];
@@ -439,10 +452,11 @@ gs_window_sort(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint3
 	if (s.n == 0)
 		return GS_OK;
 	GS_TRY(begin(&s));
+	gs_records_settle(w->scatter, 0, part);
 	load_keys(&s);
 	GS_TRY(sort_keys(&s));
 	mark(&s, to->marks + at, first);
-	if (s.rest != NULL)
+	if (w->records.rest.n > 0)
 		GS_TRY(settle_all(&s, to->marks + at));
 	for (uint32_t i = 0; i < w->records.ncolumns; i++)
 	{

@@ -17,16 +17,25 @@ bucket_of(uint64_t row, uint64_t rows, int64_t buckets)
 	return (int64_t) ((row - larger * (each + 1)) / each + larger) + 1;
 }
 
-/* Numbers rows that need nothing but their place in the partition. */
+/* Numbers buckets of rows. */
 static void
-number_rows(const gs_window_job *j, const gs_window_function *f, int64_t *out)
+number_buckets(const gs_window_job *j, const gs_window_function *f, int64_t *out)
 {
 	gs_stretch s;
 
 	for (uint32_t k = 0; gs_next_stretch(j, k, &s); k++)
 		for (uint64_t i = s.from; i < s.to; i++)
-			out[i - j->from] = f->function == GS_WINDOW_ROW_NUMBER ? (int64_t) (i - s.begin) + 1
-																   : bucket_of(i - s.begin, s.end - s.begin, f->number);
+			out[i - j->from] = bucket_of(i - s.begin, s.end - s.begin, f->number);
+}
+
+/* Numbers rows. */
+static void
+count_rows(const gs_window_job *j, int64_t *out)
+{
+	int64_t number = j->before != NULL ? (int64_t) (j->from - j->begin) : 0;
+
+	for (uint64_t i = j->from; i < j->to; i++)
+		out[i - j->from] = number = (j->rows->marks[i] & GS_MARK_PARTITION ? 0 : number) + 1;
 }
 
 /* Ranks rows: peers alike. */
@@ -218,6 +227,34 @@ lag_values(const gs_window_job *j, const gs_window_function *f, char *out, uint8
 	}
 }
 
+/* Computes LAG by a row forth or back, of whole partitions: each row's neighbour, and a constant at partitions' ends. */
+static void
+next_values(const gs_window_job *j, const gs_window_function *f, char *out, uint8_t *out_nulls)
+{
+	const uint32_t width = gs_width_of(j->w->types[f->column]);
+	const char *values = j->rows->values[f->column] + j->from * width;
+	const uint8_t *nulls = j->rows->nulls[f->column], *marks = j->rows->marks + j->from;
+	const uint64_t n = j->to - j->from, back = f->number > 0, end = back ? 0 : n - 1;
+
+	memcpy(out + back * width, values + !back * width, (n - 1) * width);
+	memset(out + end * width, 0, width);
+	if (nulls != NULL)
+		memcpy(out_nulls + back, nulls + j->from + !back, n - 1);
+	else
+		memset(out_nulls, 0, n);
+	out_nulls[end] = 1;
+	for (uint64_t i = 1; i < n; i++)
+		out_nulls[i - !back] |= marks[i] & GS_MARK_PARTITION;
+}
+
+/* Returns true if a function over whole partitions needs not know where these begin: marks tell enough. */
+static bool
+needs_marks_alone(const gs_window_function *f)
+{
+	return f->function == GS_WINDOW_ROW_NUMBER || gs_window_runs_on(f) ||
+		   (f->function == GS_WINDOW_LAG && f->constant == 0 && (f->number == 1 || f->number == -1));
+}
+
 /* Computes a function's column. */
 static gs_status
 compute(const gs_window_job *j, uint32_t function, void *out, uint8_t *nulls)
@@ -228,8 +265,10 @@ compute(const gs_window_job *j, uint32_t function, void *out, uint8_t *nulls)
 	switch (f->function)
 	{
 		case GS_WINDOW_ROW_NUMBER:
+			count_rows(j, out);
+			return GS_OK;
 		case GS_WINDOW_NTILE:
-			number_rows(j, f, out);
+			number_buckets(j, f, out);
 			return GS_OK;
 		case GS_WINDOW_RANK:
 		case GS_WINDOW_DENSE_RANK:
@@ -246,7 +285,10 @@ compute(const gs_window_job *j, uint32_t function, void *out, uint8_t *nulls)
 		case GS_WINDOW_SUM:
 			return gs_window_sums(j, f, function, out, nulls);
 		case GS_WINDOW_LAG:
-			lag_values(j, f, out, nulls);
+			if (j->before == NULL && needs_marks_alone(f))
+				next_values(j, f, out, nulls);
+			else
+				lag_values(j, f, out, nulls);
 			return GS_OK;
 		case GS_WINDOW_MIN:
 		case GS_WINDOW_MAX:
@@ -327,19 +369,24 @@ make_columns(gs_window_job *j, gs_held *columns)
 	return GS_OK;
 }
 
-/* Finds the partitions of rows that are whole ones. */
+/* Finds the partitions of rows that are whole ones, if some function asks for them. */
 static gs_status
 find_bounds(gs_window_job *j)
 {
 	gs_window_worker *k = &j->w->workers[j->worker];
-	uint32_t *bounds, n = 0;
+	const gs_window_step *step = j->w->step;
+	uint32_t *bounds, n = 0, i = 0;
 
+	while (i < step->nfunctions && needs_marks_alone(&step->functions[i]))
+		i++;
+	if (i == step->nfunctions)
+		return GS_OK;
 	GS_TRY(gs_block_reserve(&k->work, &k->bounds, (j->to - j->from + 1) * sizeof(uint32_t)));
 	bounds = k->bounds.data;
-	for (uint64_t i = j->from; i < j->to; i++)
+	for (uint64_t row = j->from; row < j->to; row++)
 	{
-		bounds[n] = (uint32_t) i;
-		n += j->rows->marks[i] & GS_MARK_PARTITION;
+		bounds[n] = (uint32_t) row;
+		n += j->rows->marks[row] & GS_MARK_PARTITION;
 	}
 	bounds[n] = (uint32_t) j->to;
 	j->bounds = bounds;

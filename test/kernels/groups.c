@@ -528,6 +528,8 @@ test_groups(void)
 
 		group(on_gpu ? "groups" : names[vector]);
 		tuning.vector = (gs_vectors) vector;
+		if (vector == GS_AVX512) /* lines of records */
+			tuning.combine_rows = 64;
 		if (!on_gpu)
 			gs_cpu_tune(engine, &tuning);
 #ifdef WITH_CUDA

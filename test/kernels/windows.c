@@ -570,6 +570,8 @@ test_windows(void)
 
 		group(vector == GS_AVX512 ? "windows" : "windows, plain");
 		tuning.vector = (gs_vectors) vector;
+		if (vector == GS_AVX512) /* lines of records */
+			tuning.combine_rows = 64;
 		if (!on_gpu)
 			gs_cpu_tune(engine, &tuning);
 		for (int type = 0; type < GS_BYTES; type++)
@@ -584,9 +586,7 @@ test_windows(void)
 		if (!on_gpu && !skipped())
 			windows_placed();
 		if (!skipped())
-			nearly();
-		if (!skipped())
-			far_apart();
+			nearly(), far_apart();
 		for (int turn = 0; turn < (small_only ? 14 : 28); turn++)
 			if (!skipped())
 				random_lists(small_only && kinds[turn % 7].most > 9000 ? 9000 : kinds[turn % 7].most,

@@ -109,6 +109,21 @@ windows_nearly(table *t, bool odd, bool exchanged)
 	put_table(t);
 }
 
+/* Makes a table whose keys take some bits, of few values, and are ordered by few values of 20 bits. */
+static void
+make_tied(table *t, uint32_t bits)
+{
+	windows_fill(t, 6000, 4, GS_I64, GS_I32, GS_I16, GS_I32);
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		for (uint32_t r = 0; r < t->plain[s].rows; r++)
+		{
+			((int64_t *) t->plain[s].values[0])[r] = (int64_t) (rnd() % 5) << (bits - 3);
+			((int32_t *) t->plain[s].values[1])[r] = (int32_t) (rnd() % 5) * 200000;
+			((int16_t *) t->plain[s].values[2])[r] = (int16_t) (rnd() % 3000);
+		}
+	put_table(t);
+}
+
 bool
 windows_far_apart(table *t, uint32_t kind)
 {
@@ -126,7 +141,13 @@ windows_far_apart(table *t, uint32_t kind)
 				 {INT64_MIN, 1, 1}};
 
 	if (kind >= sizeof(kinds) / sizeof(*kinds))
-		return false;
+	{
+		const uint32_t bits = kind - (uint32_t) (sizeof(kinds) / sizeof(*kinds));
+
+		if (bits < 3)
+			make_tied(t, bits == 0 ? 18 : bits == 1 ? 23 : 41);
+		return bits < 3;
+	}
 	windows_fill(t, 6000, kind % 2 ? 1 : 8, GS_I32, GS_I64, GS_I16, GS_I64);
 	for (uint32_t s = 0; s < SEGMENTS; s++)
 		for (uint32_t r = 0; r < t->plain[s].rows; r++)

@@ -21,7 +21,7 @@ void windows_exchange(const table *t, uint32_t segment);
 /* Makes a table ordered by few values far apart, but for one of them, and numbers that grow, but for some pairs. */
 void windows_nearly(table *t, bool odd, bool exchanged);
 /* Makes a table ordered by values at both ends of 64 bits, by negative ones, by one, ..., all of them multiples of a
-   number.  Returns false behind the last kind. */
+   number; then with keys and orders of few values, which take many bits.  Returns false behind the last kind. */
 bool windows_far_apart(table *t, uint32_t kind);
 /* Makes a table of eight partitions, and of 64 bits of integers in two columns. */
 void windows_whole_words(table *t);
