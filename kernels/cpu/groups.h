@@ -164,8 +164,8 @@ const gs_group_loops *gs_group_loops_choose(gs_vectors vector);
 typedef struct gs_records
 {
 	struct gs_records *next;
-	uint64_t room;
-	uint64_t unused[GS_LINE_WORDS - 2]; /* words begin with a line */
+	uint64_t room, before;				/* before: of all that follow in the list, which are full */
+	uint64_t unused[GS_LINE_WORDS - 3]; /* words begin with a line */
 	uint64_t words[];
 } gs_records;
 

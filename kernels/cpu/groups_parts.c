@@ -39,8 +39,9 @@ gs_records_count(const gs_cpu_groups *g, size_t part)
 	{
 		const gs_group_worker *w = &g->workers[i];
 
-		for (const gs_records *r = w->has_rows ? w->last[part] : NULL; r != NULL; r = r->next)
-			n += gs_records_number(w, part, r);
+		const gs_records *last = w->has_rows ? w->last[part] : NULL;
+
+		n += last != NULL ? last->before + gs_records_number(w, part, last) : 0;
 	}
 	return n;
 }

@@ -43,6 +43,7 @@ gs_new_records(const gs_cpu_groups *g, gs_group_worker *w, const gs_stream *s, s
 	w->slab += bytes;
 	w->slab_left -= bytes;
 	*records = (gs_records){.next = w->last[part], .room = s->room};
+	records->before = records->next != NULL ? records->next->before + s->room : 0;
 	w->last[part] = records;
 	w->cursors[part] = (gs_cursor){records->words, records->words + s->room};
 	return GS_OK;

@@ -3,11 +3,12 @@
  */
 #include "windows.h"
 
-#define PART_BYTES		 ((uint64_t) 768 << 10) /* of a part's records and what its sort takes, for the L2 cache */
+#define PART_BYTES		 ((uint64_t) 256 << 10) /* of a part's records and what its sort takes, for the L2 cache */
 #define MOST_PART_BITS	 9
-#define MOST_LINE_BITS	 11 /* for single records, which go to memory line by line */
+#define MOST_LINE_BITS	 11 /* where records go to memory line by line */
 #define PARTS_PER_WORKER 8
 #define LEAST_ROWS		 256 /* of a part */
+#define FEW_ROWS		 4	 /* of a part that has to tell many bits */
 #define MORE_BITS		 4	 /* of a key than of the number of rows, which then differ in most keys */
 
 /* ---------------------------------------------------------------- plan */
@@ -66,21 +67,22 @@ plan_words(gs_cpu_windows *w)
 	return words + (r->nnulls > 0);
 }
 
-/* Chooses the number of parts, of at least some bits where the rows are enough. */
+/* Chooses the number of parts, of at least some bits where each then has some rows. */
 static void
 choose_parts(gs_cpu_windows *w, uint32_t words, uint32_t least_bits)
 {
 	gs_cpu_groups *s = w->scatter;
-	uint32_t bits = w->head.keys.bits + w->records.orders.bits;
+	const uint32_t bits = w->head.keys.bits + w->records.orders.bits;
+	const uint32_t most_bits = gs_records_have_lines(s) ? MOST_LINE_BITS : MOST_PART_BITS;
 	uint64_t least = (uint64_t) w->head.workers * PARTS_PER_WORKER, most = w->head.rows / LEAST_ROWS;
 	uint64_t parts = w->head.rows * (words + 3) * 8 / PART_BYTES;
 
 	parts = parts > least ? parts : least;
 	parts = parts < most ? parts : most;
 	s->part_bits = parts > 1 ? gs_bits(parts - 1) : 0;
-	s->part_bits = s->part_bits < MOST_PART_BITS ? s->part_bits : MOST_PART_BITS;
-	if (s->part_bits < least_bits && gs_records_have_lines(s))
+	if (s->part_bits < least_bits && w->head.rows >> least_bits >= FEW_ROWS)
 		s->part_bits = least_bits;
+	s->part_bits = s->part_bits < most_bits ? s->part_bits : most_bits;
 	s->part_bits = s->part_bits < bits ? s->part_bits : bits;
 	w->nparts = 1u << s->part_bits;
 	w->split_bits = s->part_bits > w->head.keys.bits ? s->part_bits - w->head.keys.bits : 0;
