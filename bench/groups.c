@@ -11,7 +11,6 @@
  * even, uneven and sparse.  ONLY=windows: those alone; REPEATS: times of each, by default seven.
  */
 #include "../kernels/common/float_order.h"
-#include "../kernels/engine.h"
 #include "../kernels/gs_groups.h"
 #include "../test/kernels/steps_list.h"
 #ifdef WITH_CUDA
@@ -26,6 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "groups_memory.h"
 
 #define SEGMENT ((uint64_t) 1 << 20)
 #define UNIT	65536 /* rows that a thread takes at once */
@@ -55,60 +56,6 @@ static bool device;
 static gs_held *held;
 static gs_span *spans;
 static gs_held_rows source;
-
-/* ---------------------------------------------------------------- memory */
-
-/* Pages that a question has freed, which the next one takes: as the service does, so that none are cleared. */
-#define KEPT	   4096
-#define KEPT_BYTES ((size_t) 1 << 20)
-
-static struct kept
-{
-	void *block;
-	size_t bytes;
-} kept[KEPT];
-static uint32_t nkept;
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void *
-take_memory(void *arg, size_t bytes)
-{
-	void *block = NULL;
-
-	pthread_mutex_lock(&kept_lock);
-	for (uint32_t i = 0; i < nkept && block == NULL; i++)
-		if (kept[i].bytes == bytes)
-		{
-			block = kept[i].block;
-			kept[i] = kept[--nkept];
-		}
-	pthread_mutex_unlock(&kept_lock);
-	return block != NULL ? block : gs_default_host()->alloc(arg, bytes);
-}
-
-static void
-leave_memory(void *arg, void *block, size_t bytes)
-{
-	bool room = false;
-
-	if (bytes >= KEPT_BYTES)
-	{
-		pthread_mutex_lock(&kept_lock);
-		if ((room = nkept < KEPT))
-			kept[nkept++] = (struct kept){block, bytes};
-		pthread_mutex_unlock(&kept_lock);
-	}
-	if (!room)
-		gs_default_host()->release(arg, block, bytes);
-}
-
-static void *
-resize_memory(void *arg, void *block, size_t old_bytes, size_t bytes)
-{
-	return gs_default_host()->resize(arg, block, old_bytes, bytes);
-}
-
-static const gs_host keeping_host = {take_memory, resize_memory, leave_memory, NULL, NULL};
 
 static double
 now(clockid_t clock)

@@ -87,9 +87,9 @@ gs_make_plan(gs_work *work, const gs_cpu_engine *cpu, const gs_steps *steps, gs_
 static void
 release_worker(gs_group_worker *w)
 {
-	gs_block *blocks[] = {&w->few_memory, &w->kept,	  &w->memory,	 &w->cursors_memory, &w->lines_memory, &w->tally,	  &w->slots,
+	gs_block *blocks[] = {&w->few_memory, &w->kept,	  &w->memory,	 &w->cursors_memory, &w->tally,	  &w->slots,
 						  &w->wide_memory, &w->last_memory, &w->table, &w->keys, &w->wide_keys, &w->values,
-						  &w->sorted, &w->answers, &w->scratch};
+						  &w->sorted,	  &w->answers,	  &w->scratch,	 &w->lines_memory};
 
 	if (!w->begun)
 		return;

@@ -39,8 +39,8 @@ typedef struct gs_window_column
 /*
  * Records: the key of the partition, multiplied, and that of the orders, joined if they fit a word; those of the orders
  * that the key has no room for, and below them values, if all these fit a word behind; else columns; NULLs.  Where all
- * this fits a word without the bits that a part's number tells, records are single: values, packed, lie below the joined
- * key, and the sort carries them along.
+ * this fits a word without the bits that a part's number tells, records are single: values, packed, lie below the
+ * joined key, and the sort carries them along.
  */
 typedef struct gs_window_records
 {

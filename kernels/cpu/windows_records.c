@@ -118,8 +118,8 @@ plan_orders(gs_cpu_windows *w, uint32_t n)
 }
 
 /*
- * Leaves the last orders to the rest where the key and a row's place do not fit a word, so that parts were sorted twice,
- * and the others have so many values that they tell most rows apart.
+ * Leaves the last orders to the rest where the key and a row's place do not fit a word, so that parts were sorted
+ * twice, and the others have so many values that they tell most rows apart.
  */
 static gs_status
 shorten_orders(gs_cpu_windows *w)

@@ -227,7 +227,7 @@ lag_values(const gs_window_job *j, const gs_window_function *f, char *out, uint8
 	}
 }
 
-/* Computes LAG by a row forth or back, of whole partitions: each row's neighbour, and a constant at partitions' ends. */
+/* Computes LAG by a row forth or back, of whole partitions: each row's neighbour, and NULL at partitions' ends. */
 static void
 next_values(const gs_window_job *j, const gs_window_function *f, char *out, uint8_t *out_nulls)
 {
