@@ -1,7 +1,7 @@
 /*
  * groups_records.c: where records of rows go: pieces of memory of their part, word by word.  Many records take a line
  * of each part, which goes past the cache when it is full: they are read once all rows are there, and the processor
- * need not read a line that will be written over.  What is left in lines is put behind the others when the part is done.
+ * need not read a line that will be written over.  What lines are left with goes behind the others as a part is done.
  */
 #include "groups.h"
 #include "lines.h"
