@@ -215,6 +215,8 @@ gs_status gs_window_after(const gs_host *host, const gs_groups *head, gs_range *
 						  uint64_t *taken);
 /* Finds the column of runs that are the groups of the list behind a window, which follows at once, or GS_NO_COLUMN. */
 uint32_t gs_window_runs(const gs_steps *steps, const gs_steps *after);
+/* Returns true if the rows of a list come in the order of its window (gs_groups_placed). */
+bool gs_window_placed(const gs_groups *head);
 /* Returns true if the partitions are these groups. */
 bool gs_window_partitions(const gs_steps *steps, const gs_steps *after);
 

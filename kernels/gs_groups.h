@@ -53,7 +53,7 @@ gs_status gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_rang
 #define GS_GROUPS_WIDE_BITS 512
 
 /*
- * Returns true if the rows of a list may come in the order of a column instead of having it, on the CPU: its range is
+ * Returns true if the rows of a list may come in the order of a column instead of having it: its range is
  * placed, its values are not read, and all rows come in one call of gs_groups_rows.  It is then the only order of a
  * window without partition, which takes the list's rows, and nothing else.
  */

@@ -101,6 +101,15 @@ gs_groups_placed(const gs_steps *steps, uint32_t column)
 	return order->column == column && order->descending == 0 && (others & bit(column)) == 0;
 }
 
+bool
+gs_window_placed(const gs_groups *head)
+{
+	const gs_window_step *w = gs_steps_window(head->steps);
+	const gs_row_order *orders = (const gs_row_order *) gs_steps_at(head->steps, w->orders);
+
+	return w->npartition == 0 && w->norders == 1 && head->ranges[orders[0].column].placed;
+}
+
 /* ---------------------------------------------------------------- groups in order */
 
 /* Returns true if the groups of a list have a column as a key. */

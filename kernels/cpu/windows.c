@@ -68,7 +68,7 @@ prepare(gs_cpu_windows *w, gs_engine *engine)
 	for (uint32_t c = 0; c < w->after_steps->ncolumns; c++)
 		w->types[c] = (gs_type) steps->types[c];
 	w->columns = (w->taken & source) | gs_window_arguments(w->step);
-	w->in_place = gs_window_placed(w);
+	w->in_place = gs_window_placed(&w->head);
 	GS_TRY(w->in_place ? gs_window_plan_placed(w) : gs_window_plan(w, engine));
 	after = (gs_groups){.steps = w->after_steps, .ranges = w->ranges, .rows = w->head.rows, .workers = w->head.workers};
 	/* the rows given lie in memory that the next ones take */

@@ -274,9 +274,7 @@ size_t gs_ordered_make(const gs_cpu_windows *w, gs_ordered *o, uint64_t rows, ch
 gs_status gs_window_sort(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint32_t part,
 						 const gs_ordered *to, uint64_t at, bool first);
 
-/* windows_placed.c: returns true if rows come in the window's order. */
-bool gs_window_placed(const gs_cpu_windows *w);
-/* Plans the columns that are copied, and parts. */
+/* windows_placed.c: plans the columns that are copied, and parts. */
 gs_status gs_window_plan_placed(gs_cpu_windows *w);
 void gs_window_release_placed(gs_cpu_windows *w);
 /* Takes all rows. */

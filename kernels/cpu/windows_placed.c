@@ -9,14 +9,6 @@
 #define PARTS_PER_WORKER 8
 #define MOST_PARTS		 4096
 
-bool
-gs_window_placed(const gs_cpu_windows *w)
-{
-	const gs_row_order *orders = (const gs_row_order *) gs_steps_at(w->head.steps, w->step->orders);
-
-	return w->step->npartition == 0 && w->step->norders == 1 && w->head.ranges[orders[0].column].placed;
-}
-
 /* Returns how many parts there may be, of so many rows that workers share them. */
 static uint64_t
 choose_parts(const gs_cpu_windows *w)

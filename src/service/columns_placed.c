@@ -67,16 +67,11 @@ add_run(void *arg, const page_run *run)
 }
 
 /*
- * Appends the rows of an added segment, those of each block by themselves.
+ * Appends the rows of an added segment, those of each block by themselves.  at: their positions.
  */
 static gs_status
-add_added(placing *p, uint32_t index)
+add_blocks(placing *p, uint32_t named, const segment *s, const int64_t *at)
 {
-	const page_job *j = p->g->pages;
-	const segment *s = j->added[index];
-	const uint32_t named = p->g->rows_of.held + index;
-	const int64_t *at = p->g->rows_of.columns[(uint64_t) (named + 1) * j->ncolumns - 1].values;
-
 	for (uint32_t first = 0, end; first < s->rows; first = end)
 	{
 		for (end = first + 1; end < s->rows && at[end] >> GSD_POSITION_BITS == at[first] >> GSD_POSITION_BITS;)
@@ -84,6 +79,33 @@ add_added(placing *p, uint32_t index)
 		GS_TRY(add_span(p, at[first], (gs_span){named, first, end - first}));
 	}
 	return GS_OK;
+}
+
+/*
+ * Appends the rows of an added segment, whose positions are copied from a device.
+ */
+static gs_status
+add_added(placing *p, uint32_t index)
+{
+	const page_job *j = p->g->pages;
+	const segment *s = j->added[index];
+	const uint32_t named = p->g->rows_of.held + index;
+	const uint64_t bytes = s->rows * sizeof(int64_t);
+	const char *at = p->g->rows_of.columns[(uint64_t) (named + 1) * j->ncolumns - 1].values;
+	place *from = p->g->added_at;
+	gs_status status;
+	char *copy;
+
+	if (from->dev == NULL || j->on_host)
+		return add_blocks(p, named, s, (const int64_t *) at);
+	GS_TRY(gsd_place_alloc(gsd_place_scratch(gsd_place_host()), bytes, &copy));
+	status = gsd_place_get(from, copy, at, bytes);
+	if (status == GS_OK)
+		status = gsd_place_done(from);
+	if (status == GS_OK)
+		status = add_blocks(p, named, s, (const int64_t *) copy);
+	gsd_place_free(gsd_place_scratch(gsd_place_host()), copy, bytes);
+	return status;
 }
 
 /*

@@ -2,7 +2,7 @@
  * columns_positions.c: questions about the order of a table's rows.  The list's last column says where they are: the
  * block above the row's number in the page, of what segments know of their pages, in memory of the question's own.
  *
- * In host memory a list that asks for nothing but the order of all rows gets them in it instead: columns_placed.c.
+ * A list that asks for nothing but the order of all rows gets them in it instead: columns_placed.c.
  */
 #include "columns.h"
 
@@ -121,7 +121,7 @@ gsd_positions_put(grouping *g)
 	const uint64_t bytes = place_positions(g, NULL);
 
 	gsd_range_join(&g->ranges[j->ncolumns - 1], &range);
-	if (p->dev == NULL && gs_groups_placed(g->steps, j->ncolumns - 1))
+	if (gs_groups_placed(g->steps, j->ncolumns - 1))
 	{
 		place_rows(g);
 		return GS_OK;

@@ -583,7 +583,7 @@ test_windows(void)
 		for (int turn = 0; turn < 8; turn++)
 			if (!skipped())
 				whole_words();
-		if (!on_gpu && !skipped())
+		if (!skipped())
 			windows_placed();
 		if (!skipped())
 			nearly(), far_apart();

@@ -9,6 +9,8 @@
 #define MOST_PIECES 4000
 #define GIVEN		3 /* columns of the window: a number of the row, some function, runs */
 
+#define LEAST_PASS 4 /* values that a filter compares are less */
+
 /* The pieces, and the columns of all segments, of which the number's are not there. */
 static gs_span pieces[MOST_PIECES];
 static gs_held columns[SEGMENTS * SOURCE];
@@ -141,12 +143,184 @@ refused(const table *t, const gs_held_rows *rows)
 	gs_groups_close(groups, engine);
 }
 
+/* ---- sizes around those of tiles, which the reference takes too long for */
+
+/* Rows of one segment, of which the second half comes first: values in runs, and what a filter compares. */
+typedef struct tiled
+{
+	uint64_t n;
+	gs_type type;
+	uint8_t pass; /* rows with less */
+	double *values;
+	uint8_t *compared;
+} tiled;
+
+/* A run that passes. */
+typedef struct run
+{
+	double value;
+	uint64_t rows;
+} run;
+
+/* Makes rows, some of which pass a filter, with runs of some length in the mean. */
+static tiled
+make_tiled(uint64_t n, gs_type type, uint8_t pass, uint32_t mean)
+{
+	tiled t = {n, type, pass, malloc((n + 1) * sizeof(double)), malloc(n + 1)};
+	double value = 0;
+
+	for (uint64_t r = 0; r < n; r++)
+	{
+		value = rnd() % mean == 0 ? (double) (rnd() % 100) : value;
+		t.values[r] = value;
+		t.compared[r] = (uint8_t) (rnd() % LEAST_PASS);
+	}
+	return t;
+}
+
+/* Finds the runs of the rows that pass.  Returns how many there are. */
+static uint64_t
+runs_of(const tiled *t, run *runs)
+{
+	const uint64_t half = t->n / 2;
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < t->n; i++)
+	{
+		const uint64_t r = i < t->n - half ? half + i : i - (t->n - half);
+
+		if (t->compared[r] >= t->pass)
+			continue;
+		if (n == 0 || runs[n - 1].value != t->values[r])
+			runs[n++] = (run){.value = t->values[r]};
+		runs[n - 1].rows++;
+	}
+	return n;
+}
+
+/* Makes the list: a filter, runs of the values by the rows' order, and how many rows and which value each has. */
+static void
+tiled_list(steps_list *l, const tiled *t)
+{
+	const gs_type types[4] = {t->type, GS_U8, GS_I64, GS_I64};
+	const gs_window_function f = {.function = GS_WINDOW_RUN, .column = 0};
+	const gs_row_order order = {2, 0, 0, 0};
+
+	list_begin(l, types, 4);
+	l->head.ncolumns = 3;
+	l->head.ngiven = 1;
+	if (t->pass < LEAST_PASS)
+	{
+		list_filter(l, 1);
+		list_compare(l, 1, GS_TEST_LT, t->pass);
+	}
+	(void) list_window(l, &f, 1, &order, 0, 1);
+	list_group(l, 2);
+	list_aggregate(l, GS_COUNT, NULL, 0);
+	list_column(l, GS_MIN, 0, number_of(t->type));
+	list_keys(l, (uint32_t[]){3}, 1);
+}
+
+/* Returns true if groups are these runs, in any order. */
+static bool
+are_runs(const gs_reduced *groups, uint64_t n, const run *runs, gs_type type)
+{
+	bool right = true;
+
+	for (uint64_t i = 0; i < n && right; i++)
+	{
+		const gs_reduced *g = groups + 3 * i;
+		const run *r = &runs[g[0].value[0] - 1];
+		double value;
+
+		memcpy(&value, &g[2].value[0], sizeof(value));
+		right = g[0].value[0] >= 1 && g[0].value[0] <= n && g[1].count == r->rows &&
+			(type == GS_F64 ? value : (double) (int64_t) g[2].value[0]) == r->value;
+	}
+	return right;
+}
+
+/* Puts the rows where the engine reads them. */
+static gs_held
+put_values(const tiled *t, array *to)
+{
+	int32_t *narrow = malloc((t->n + 1) * sizeof(int32_t));
+
+	for (uint64_t r = 0; r < t->n; r++)
+		narrow[r] = (int32_t) t->values[r];
+	*to = make_array(t->n * gs_type_width(t->type), 0);
+	put(to, t->type == GS_F64 ? (void *) t->values : narrow, t->n * gs_type_width(t->type));
+	free(narrow);
+	return (gs_held){to->data, NULL};
+}
+
+/* Asks the engine. */
+static void
+ask_tiled(const tiled *t, const run *runs, uint64_t nruns, uint32_t workers)
+{
+	static steps_list l;
+	array memory[2] = {{0}, make_array(t->n, 0)};
+	const gs_held held[3] = {put_values(t, &memory[0]), {memory[1].data, NULL}, {t, NULL}};
+	const uint32_t half = (uint32_t) (t->n / 2);
+	const gs_span spans[2] = {{0, half, (uint32_t) t->n - half}, {0, 0, half}};
+	const gs_held_rows rows = {(gs_type[]){t->type, GS_U8, GS_I64}, 3, 1, held, half > 0 ? 2 : 1, spans};
+	const uint64_t most = t->type == GS_F64 ? gs_float_order64(gs_real_bits(100), true) : 100;
+	const uint64_t least = t->type == GS_F64 ? gs_float_order64(0, true) : 0;
+	const gs_range ranges[3] = {{.low = {{least}}, .high = {{most}}},
+								{.high = {{LEAST_PASS}}},
+								{.high = {{t->n}}, .placed = true}};
+	gs_reduced *out = calloc(3 * (nruns + 1), sizeof(*out));
+	gs_groups *groups = NULL;
+	uint64_t n = 0;
+	gs_status status;
+
+	put(&memory[1], t->compared, t->n);
+	tiled_list(&l, t);
+	status = gs_groups_open(engine, &l.head, ranges, t->n, workers, &groups);
+	if (status == GS_OK)
+		status = gs_groups_rows(groups, 0, engine, &rows);
+	if (status == GS_OK)
+		status = do_parts(groups, workers);
+	if (status == GS_OK)
+		status = gs_groups_end(groups, engine, 0, &n);
+	if (status == GS_OK && n == nruns)
+		status = gs_groups_read(groups, engine, 0, n, out);
+	check(status == GS_OK && n == nruns && are_runs(out, n, runs, t->type), "%llu rows: %s, %llu runs, not %llu",
+		  (unsigned long long) t->n, gs_status_text(status), (unsigned long long) n, (unsigned long long) nruns);
+	gs_groups_close(groups, engine);
+	drop(&memory[0]);
+	drop(&memory[1]);
+	free(out);
+}
+
+/* Rows of each size, of integers, which keys tell, and doubles, of which rows are numbered: none, few or all pass. */
+static void
+tiles(void)
+{
+	static const uint32_t means[] = {1, 3, 500};
+
+	for (int i = 0; i < nsizes && sizes[i] <= (small_only ? 12289 : 300000); i++)
+	{
+		const gs_type type = i % 2 ? GS_I32 : GS_F64;
+		const uint8_t pass = (uint8_t) (rnd() % 8 == 0 ? 0 : 1 + rnd() % LEAST_PASS);
+		tiled t = make_tiled(sizes[i], type, pass, means[rnd() % 3]);
+		run *runs = malloc((sizes[i] + 1) * sizeof(*runs));
+
+		if (sizes[i] > 0 && !skipped())
+			ask_tiled(&t, runs, runs_of(&t, runs), on_gpu ? 1 : 3);
+		free(runs);
+		free(t.values);
+		free(t.compared);
+	}
+}
+
 void
 windows_placed(void)
 {
 	static const uint64_t most[] = {40, 300, 1500, 3000}; /* few, as the reference takes long for one partition */
 	static table t;
 
+	tiles();
 	for (int turn = 0; turn < 12; turn++)
 	{
 		const gs_type type = (gs_type) (rnd() % GS_BYTES);

@@ -159,6 +159,7 @@ struct gs_sort_arrays
 {
 	void *first[2], *second[2];
 	u64 *bits;	/* heads */
+	u8 *passed; /* of each row, where pairs are in_order */
 	u32 *starts;
 	u32 *runs;
 	void *temp;
@@ -175,6 +176,7 @@ struct gs_sort_plan
 	bool plain;	   /* gs_tile_places<false, ...> does */
 	bool whole;	   /* there is a pair for each row */
 	bool as_is;	   /* pairs stay in the order of rows, all of which have one: equal keys follow each other */
+	bool in_order; /* pairs of the rows that pass stay in the order of rows */
 	gs_reading value;
 	gs_packed_key coding;
 	u32 terms, nterms; /* that rows must pass as well */

@@ -1,7 +1,8 @@
 /*
  * groups_sort.cu: pairs of key and value in order: a pass over the tiles packs those of rows that pass, in any order,
  * then radix sorts put them in order, over the bits that packed keys and values have.  A pair that has more than 64
- * bits is sorted by its value first, then, as sorts are stable, by its key.
+ * bits is sorted by its value first, then, as sorts are stable, by its key.  Where the order of rows is that of pairs,
+ * all rows are packed, and those that pass selected.
  */
 #include "groups_rows.cuh"
 
@@ -12,6 +13,7 @@ struct pack_args
 	gs_group_state *state;
 	gs_sort_plan plan;
 	void *first, *second;
+	u8 *passed; /* NULL: nobody asks */
 	u64 ntiles;
 };
 
@@ -66,7 +68,7 @@ choose_kernel(gs_sort_plan *p, const gs_device_lists *d)
 		p->plain = p->plain && gs_plain_value(l->key_values[k]);
 		columns |= l->key_values[k].columns;
 	}
-	p->whole = p->as_is || p->all || (p->plain && l->nterms == 0 && p->nterms == 0 && (columns & d->with_nulls) == 0);
+	p->whole = p->as_is || p->in_order || p->all || (p->plain && l->nterms == 0 && p->nterms == 0 && (columns & d->with_nulls) == 0);
 }
 
 /* Reads a round's values as codes.  Returns the rows that have one. */
@@ -154,7 +156,11 @@ pack_tile(const pack_args &a, const gs_lists &l, u64 tile_number, u32 &failed)
 		{
 			GS_EACH_ROW(P, j)
 				if (all >> j & 1)
+				{
 					write_pair(a, at + j * GS_GROUP_THREADS, packed[j], code[j], base + p.row_of(j));
+					if (a.passed != NULL)
+						a.passed[at + j * GS_GROUP_THREADS] = mask >> j & 1;
+				}
 			continue;
 		}
 		at = take_room(a.state, mask);
@@ -376,6 +382,30 @@ sort_by(gs_cuda_engine *e, const gs_sort_plan &plan, const gs_sort_arrays &array
 	return gs_sort(&e->head, &r, arrays.temp, arrays.temp_bytes);
 }
 
+/* Keeps the numbers of rows that pass, in order, in the other array. */
+static gs_status
+select_numbers(gs_cuda_engine *e, u32 bytes, void *const (&numbers)[2], u32 *at, u64 n, const gs_sort_arrays &arrays,
+			   u64 *count)
+{
+	gs_filter passed = {};
+
+	if (bytes == 0)
+		return GS_OK;
+	passed.by = GS_BY_BYTES;
+	passed.mask = arrays.passed;
+	*at = 1 - *at;
+	return gs_select(&e->head, bytes == 4 ? GS_U32 : GS_U64, numbers[1 - *at], n, &passed, numbers[*at], count,
+					 arrays.temp, arrays.temp_bytes);
+}
+
+/* Keeps the pairs of rows that pass, in order. */
+static gs_status
+select_pairs(gs_cuda_engine *e, const gs_sort_plan &plan, u64 n, const gs_sort_arrays &arrays, u64 *count, turns *at)
+{
+	GS_TRY(select_numbers(e, plan.first_bytes, arrays.first, &at->first, n, arrays, count));
+	return select_numbers(e, plan.second_bytes, arrays.second, &at->second, n, arrays, count);
+}
+
 /* Packs and sorts pairs. */
 gs_status
 gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, const gs_sort_arrays &arrays,
@@ -383,7 +413,8 @@ gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, co
 {
 	choose_kernel(&plan, d);
 
-	const pack_args a = {d->lists, state, plan, arrays.first[0], arrays.second[0], d->ntiles};
+	const pack_args a = {d->lists, state, plan, arrays.first[0], arrays.second[0],
+						 plan.in_order ? arrays.passed : NULL, d->ntiles};
 	const u32 low = plan.split ? 0 : plan.coding.bits;
 	turns at = {0, 0};
 	gs_group_state found = {0, 0, d->rows};
@@ -391,7 +422,9 @@ gs_sort_pairs(gs_cuda_engine *e, const gs_device_lists *d, gs_sort_plan plan, co
 	if (!plan.whole)
 		GS_TRY(gs_fill(&e->head, &state->count, 0, sizeof(state->count)));
 	GS_TRY(pack_pairs(e, d, a));
-	if (!plan.whole)
+	if (plan.in_order)
+		GS_TRY(select_pairs(e, plan, d->rows, arrays, &state->count, &at));
+	if (!plan.whole || plan.in_order)
 		GS_TRY(gs_group_found(e, state, &found));
 	if (!plan.split && !plan.as_is)
 		GS_TRY(sort_by(e, plan, arrays, false, plan.keys_only ? low + plan.beside : 0, low + plan.key_bits,

@@ -102,7 +102,7 @@ plan_keys(cuda_windows *w)
 {
 	const gs_row_order *orders = (const gs_row_order *) gs_steps_at(w->steps, w->step->orders);
 	const u32 all = w->step->npartition + w->step->norders;
-	const bool kept = w->as_is && gs_windows_peers(w);
+	const bool kept = w->as_is && !w->placed && gs_windows_peers(w);
 	const u32 norders = w->as_is && !kept ? all - 1 : all;
 	const gs_packed_keys *first = &w->g.lists.keys, *last;
 	gs_status status;
@@ -203,6 +203,7 @@ prepare(cuda_windows *w, gs_engine *engine)
 		w->apart[c] = 1;
 	}
 	w->columns = (w->taken & gs_mask(w->steps->ncolumns)) | arguments(w);
+	w->placed = w->as_is = w->rows.apart = gs_window_placed(&w->g.head);
 	GS_TRY(plan_keys(w));
 	after.steps = w->after_steps;
 	after.ranges = w->ranges;
@@ -266,7 +267,7 @@ static gs_status
 windows_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held_rows *rows)
 {
 	cuda_windows *w = (cuda_windows *) groups;
-	bool found;
+	bool found = false;
 
 	if (w->g.head.rows > GS_MAX_ROWS)
 		return GS_TOO_BIG;
@@ -275,7 +276,8 @@ windows_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_hel
 		return GS_OK;
 	if (w->g.device.numbers > UINT32_MAX)
 		return GS_TOO_BIG;
-	GS_TRY(gs_windows_look(w, &found));
+	if (!w->placed)
+		GS_TRY(gs_windows_look(w, &found));
 	if (found)
 	{
 		GS_TRY(plan_keys(w));
@@ -293,4 +295,4 @@ windows_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_hel
 
 const gs_group_ops gs_cuda_window_ops = {windows_open,		windows_rows,		 gs_groups_no_parts,
 										 gs_groups_no_part, gs_groups_end_after, gs_groups_read_after,
-										 windows_close};
+										 windows_close,		false,				 true};

@@ -45,6 +45,7 @@ struct gs_ordered
 	u32 high_bytes;
 	u32 order_bits;	/* so many bits are the orders' and what is behind those, */
 	u32 beside;		/* and so many what is behind the orders: columns that are told, in no order */
+	bool apart;		/* each row is its only peer, which keys do not tell */
 	const void *low[GS_LOWER_WORDS]; /* those orders that had no room, where peers are asked for; else NULL */
 	u32 low_bytes[GS_LOWER_WORDS];
 	gs_stretches partitions, peers;
@@ -68,6 +69,7 @@ struct cuda_windows
 	u64 columns; /* of the source, that are put in order, */
 	u64 taken;	 /* and those that steps behind take */
 	u64 apart[GS_STEPS_MAX_COLUMNS]; /* how far a column's values are known to be apart, or 1 */
+	bool placed;  /* rows come in the only order, of which there is no column */
 	bool as_is;	  /* rows lie in the last order as they come */
 	u32 unsorted; /* bits at the end of the last word that rows are not sorted by */
 	bool told;	  /* one word has all keys, and tells all columns */

@@ -70,6 +70,8 @@ take_arrays(cuda_windows *w, u32 first_bytes)
 	gs_sort_arrays *a = &w->g.arrays;
 	size_t sort = gs_sort_temp_bytes(engine, first_bytes == 4 ? GS_U32 : GS_U64, w->told ? 0 : 4, rows);
 	const size_t scan = gs_scan_temp_bytes(engine, GS_U64, rows + 1);
+	const bool selected = w->placed && w->g.lists.nterms > 0;
+	const size_t select = selected ? gs_select_temp_bytes(engine, GS_U64, rows) : 0;
 
 	if (w->nlower > 0)
 	{
@@ -83,7 +85,10 @@ take_arrays(cuda_windows *w, u32 first_bytes)
 		if (!w->told)
 			GS_TRY(take(&w->g, rows, (u32 **) &a->second[i]));
 	}
+	if (selected)
+		GS_TRY(take(&w->g, rows, &a->passed));
 	a->temp_bytes = sort > scan ? sort : scan;
+	a->temp_bytes = select > a->temp_bytes ? select : a->temp_bytes;
 	return take(&w->g, a->temp_bytes, (u8 **) &a->temp);
 }
 
@@ -191,6 +196,7 @@ sort_once(cuda_windows *w)
 	gs_sorted sorted;
 
 	plan.all = w->g.lists.nterms == 0;
+	plan.in_order = w->placed && !plan.all;
 	plan.beside = w->unsorted;
 	if (w->told)
 		plan.second_bytes = 0;

@@ -42,7 +42,7 @@ stretches_kernel(const gs_ordered o)
 		if (row > 0 && row < o.n)
 		{
 			partition = partition_at(o, row) != partition_at(o, row - 1);
-			peer = orders_at(o, row) != orders_at(o, row - 1) || lower_differ(o, row);
+			peer = o.apart || orders_at(o, row) != orders_at(o, row - 1) || lower_differ(o, row);
 		}
 		put_row_bits(o.partitions.heads.bits, row, partition);
 		if (o.peers.heads.bits != NULL)
