@@ -5,6 +5,7 @@
 #include "columns.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Rows of a segment, and the position of the first one. */
 typedef struct placed_span
@@ -23,27 +24,40 @@ typedef struct placing
 } placing;
 
 /*
+ * Frees the list.
+ */
+static void
+free_list(placing *p)
+{
+	gsd_place_free(gsd_place_scratch(gsd_place_host()), (char *) p->spans, p->room * sizeof(*p->spans));
+}
+
+/*
+ * Makes room for as many spans more, of scratch: a question of many pages is no directory.
+ */
+static gs_status
+make_room(placing *p)
+{
+	const uint64_t room = p->room > 0 ? 2 * p->room : 256;
+	char *larger;
+
+	GS_TRY(gsd_place_alloc(gsd_place_scratch(gsd_place_host()), room * sizeof(*p->spans), &larger));
+	if (p->n > 0)
+		memcpy(larger, p->spans, p->n * sizeof(*p->spans));
+	free_list(p);
+	p->spans = (placed_span *) larger;
+	p->room = room;
+	return GS_OK;
+}
+
+/*
  * Appends rows of a segment.
  */
 static gs_status
 add_span(placing *p, int64_t at, gs_span span)
 {
 	if (p->n == p->room)
-	{
-		const uint64_t more = p->room > 0 ? p->room : 256;
-		placed_span *larger;
-
-		if (!gsd_work_take(more * sizeof(*larger)))
-			return GS_NOMEM;
-		larger = realloc(p->spans, (p->room + more) * sizeof(*larger));
-		if (larger == NULL)
-		{
-			gsd_work_give(more * sizeof(*larger));
-			return GS_NOMEM;
-		}
-		p->spans = larger;
-		p->room += more;
-	}
+		GS_TRY(make_room(p));
 	p->sorted &= p->n == 0 || p->spans[p->n - 1].at < at;
 	p->spans[p->n++] = (placed_span){at, span};
 	return GS_OK;
@@ -172,7 +186,6 @@ gsd_placed_run(grouping *g)
 		rows.spans = join_spans(&p, &rows.nspans);
 		status = gs_groups_rows(g->groups, 0, g->engine, &rows);
 	}
-	free(p.spans);
-	gsd_work_give(p.room * sizeof(*p.spans));
+	free_list(&p);
 	return status;
 }
