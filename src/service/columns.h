@@ -321,8 +321,14 @@ bool gsd_pages_have_columns(const page_job *j, bool ranked);
 bool gsd_pages_copy_mask(page_job *j);
 /* Pins a version, and notes the pages that the query has to read elsewhere.  GS_INVALID: no such version. */
 gs_status gsd_pages_pin(page_job *j, uint64_t version);
-/* Does work while the connection has its turn, or on the device.  GS_CANCELLED: it came to none. */
-gs_status gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j));
+/* Returns the turns of work in that place. */
+static inline turn_queue *
+gsd_pages_turns(const page_job *j)
+{
+	return &gsd_pages_place(j)->turns;
+}
+/* Does work while the connection has a turn.  GS_CANCELLED: it came to none. */
+gs_status gsd_pages_in_turn(page_job *j, turn_queue *turns, gs_status (*work)(page_job *j));
 /* Does all pages, in turn.  GS_INVALID: the version lacks one; GS_CANCELLED: some were not done. */
 gs_status gsd_pages_run(page_job *j);
 /* Returns a worker's engine, which is made with memory of its own if need be; NULL: no memory. */

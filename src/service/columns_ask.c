@@ -326,7 +326,7 @@ collect(question *q)
 static gs_status
 reduce(question *q, char *area, gsd_answered *answer)
 {
-	GS_TRY(gsd_pages_in_turn(&q->pages, gsd_pages_run));
+	GS_TRY(gsd_pages_in_turn(&q->pages, gsd_pages_turns(&q->pages), gsd_pages_run));
 	GS_TRY(collect(q));
 	answer->groups = 1;
 	memcpy(area, parts_of(q, gsd_pages_own(&q->pages, 0)).all, q->result_bytes);

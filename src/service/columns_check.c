@@ -206,7 +206,7 @@ check_table(check *k, const gsd_check *m, gsd_checked *answer)
 	answer->engine_ns = gsd_now_ns();
 	status = hash_all_strings(k, m);
 	if (status == GS_OK)
-		status = gsd_pages_in_turn(&k->pages, gsd_pages_run);
+		status = gsd_pages_in_turn(&k->pages, gsd_pages_turns(&k->pages), gsd_pages_run);
 	answer->engine_ns = gsd_now_ns() - answer->engine_ns;
 	collect(k);
 	if (status == GS_OK)

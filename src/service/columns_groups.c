@@ -21,6 +21,9 @@
 #define ROW_BYTES 64
 #define LEAST_RESERVED ((uint64_t) 16 << 20)
 
+/* Questions that have copies of a device's columns: one's are made while another's are read, and no more take memory. */
+static turn_queue copying = {.left = 2};
+
 /*
  * Takes the rows of a unit from a worker.
  */
@@ -367,6 +370,22 @@ open_groups(grouping *g, uint32_t workers)
 }
 
 /*
+ * Joins the ranges of all tables' pages, and has rows name segments.
+ */
+static gs_status
+join_tables(page_job *j)
+{
+	grouping *g = j->arg;
+
+	for (page_job *table = j; table != NULL; table = table->further)
+	{
+		GS_TRY(join_pages(g, table));
+		table->named_end = g->rows_of.n;
+	}
+	return name_segments(g);
+}
+
+/*
  * Makes the groups, in turn.
  */
 static gs_status
@@ -375,14 +394,8 @@ group_in_turn(page_job *j)
 	grouping *g = j->arg;
 	uint32_t workers = gsd_pages_place(j)->dev != NULL ? 1 : j->c->turn.threads;
 
-	for (page_job *table = j; table != NULL; table = table->further)
-	{
-		GS_TRY(join_pages(g, table));
-		table->named_end = g->rows_of.n;
-	}
-	GS_TRY(name_segments(g));
-	if (j->on_host)
-		GS_TRY(gsd_copies_put(g));
+	if (!j->on_host)
+		GS_TRY(join_tables(j));
 	if (g->ranked)
 		GS_TRY(gsd_ranks_put(g));
 	if (j->positions)
@@ -395,6 +408,28 @@ group_in_turn(page_job *j)
 		return GS_NOMEM;
 	g->ended = true;
 	return gs_groups_end(g->groups, g->engine, GS_GROUPS_MOST_BYTES / g->bytes, &g->count);
+}
+
+/*
+ * Makes the groups in host memory, of columns that are copied before the question has all threads.
+ */
+static gs_status
+copy_and_group(page_job *j)
+{
+	GS_TRY(join_tables(j));
+	GS_TRY(gsd_copies_put(j->arg));
+	return gsd_pages_in_turn(j, gsd_pages_turns(j), group_in_turn);
+}
+
+/*
+ * Makes the groups.
+ */
+static gs_status
+group(page_job *j)
+{
+	if (j->on_host)
+		return gsd_pages_in_turn(j, &copying, copy_and_group);
+	return gsd_pages_in_turn(j, gsd_pages_turns(j), group_in_turn);
 }
 
 /*
@@ -446,12 +481,12 @@ go_to_host(grouping *g)
 gs_status
 gsd_grouping_do(grouping *g)
 {
-	gs_status status = gsd_pages_in_turn(g->pages, group_in_turn);
+	gs_status status = group(g->pages);
 
 	if (!is_for_host(g, status))
 		return status;
 	go_to_host(g);
-	return gsd_pages_in_turn(g->pages, group_in_turn);
+	return group(g->pages);
 }
 
 /*

@@ -431,9 +431,8 @@ gsd_pages_run(page_job *j)
 }
 
 gs_status
-gsd_pages_in_turn(page_job *j, gs_status (*work)(page_job *j))
+gsd_pages_in_turn(page_job *j, turn_queue *turns, gs_status (*work)(page_job *j))
 {
-	turn_queue *turns = &gsd_pages_place(j)->turns;
 	gs_status status;
 
 	if (!gsd_turn_enter(j->c, turns))
