@@ -190,16 +190,18 @@ fetch(Asking *asking, const StoreQuestion *about, bool *stale)
 	ColumnsQuestion *question = asking->question;
 	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];
 	StoreGroups groups = {0};
-	StoreAnswer answer;
+	StoreAnswer answer = {0};
 	EngineFailure failure = ENGINE_OK;
 	bool		overflow = false;
 	bool		too_many = false;
 	bool		reduces = store_reduces(about);
+	bool		good = reduces ?
+		store_answer(asking->link, about, asking->added.count, reduced, &answer, stale, &overflow, &failure) :
+		store_answer_groups(asking->link, about, asking->added.count, &answer, &groups, stale, &overflow, &too_many,
+							&failure);
 
-	if (!(reduces ?
-		  store_answer(asking->link, about, asking->added.count, reduced, &answer, stale, &overflow, &failure) :
-		  store_answer_groups(asking->link, about, asking->added.count, &answer, &groups, stale, &overflow, &too_many,
-							  &failure)))
+	question->copied = answer.on_host;
+	if (!good)
 		return failure_of(asking, *stale, overflow, too_many, failure);
 	if (answer.pages != proved_pages(asking) || answer.rows > answer.pages * MaxHeapTuplesPerPage)
 		return impossible;
@@ -230,15 +232,16 @@ add_figures(const Asking *asking)
 	}
 }
 
-/* Returns the question about the leaves that are held, one of which is the first in a chain; NULL: none is. */
-static const StoreQuestion *
-make_question(Asking *asking)
+/* Makes the question about the leaves that are held, one of which is the first in a chain; NULL: none is. */
+static const char *
+make_question(Asking *asking, const StoreQuestion **about)
 {
 	const AskedLeaves asked = leaves_asked(asking->first, asking->count);
 	const ColumnsQuery *query = asking->question->query;
 	const StoreQuestion *further = NULL;
+	const char *why = NULL;
 
-	for (int i = asking->count - 1; i >= 0; i--)
+	for (int i = asking->count - 1; i >= 0 && why == NULL; i--)
 	{
 		Leaf	   *leaf = &asking->first[i];
 
@@ -253,10 +256,11 @@ make_question(Asking *asking)
 			.further = further, .counted = query->nkeys > 0 && asking->question->take == NULL &&
 			asking->question->places == NULL
 		};
-		leaves_put_ranks(&asked, leaf, query, &leaf->about);
+		why = leaves_put_ranks(&asked, leaf, query, &leaf->about);
 		further = &leaf->about;
 	}
-	return further;
+	*about = further;
+	return why;
 }
 
 /* Asks about leaves whose pages are proved.  *stale: a version is gone. */
@@ -265,11 +269,13 @@ ask(Asking *asking, bool *stale)
 {
 	ColumnsQuestion *question = asking->question;
 	ColumnsFigures *figures = question->figures;
-	const StoreQuestion *about = make_question(asking);
+	const StoreQuestion *about;
 	EngineFailure failure = ENGINE_OK;
 	instr_time	since;
-	const char *why;
+	const char *why = make_question(asking, &about);
 
+	if (why != NULL)
+		return why;
 	INSTR_TIME_SET_CURRENT(since);
 	asking->added = (AddedRows) {.link = asking->link, .query = question->query, .snapshot = question->snapshot,
 	.places = question->places};
@@ -453,13 +459,16 @@ note(uint64 table, const char *why)
 	store_park(link);
 }
 
-/* Records that the device, if it is one, on which a table's columns lie gave a wrong answer. */
+/*
+ * Records that the device, if it is one, on which a table's columns lie gave a wrong answer.  copied: it was the CPU's,
+ * which is no device's fault.
+ */
 static void
-blame(Oid relation)
+blame(Oid relation, bool copied)
 {
 	StoreInfo	info;
 	EngineFailure failure;
-	ServiceLink *link = store_open(&failure);
+	ServiceLink *link = copied ? NULL : store_open(&failure);
 
 	if (link == NULL)
 		return;
@@ -469,10 +478,10 @@ blame(Oid relation)
 }
 
 void
-columns_gave_wrong_rows(Relation table)
+columns_gave_wrong_rows(Relation table, bool copied)
 {
 	stat_count_left(JOB_COLUMNS, ENGINE_WRONG_ORDER);
-	blame(RelationGetRelid(table));
+	blame(RelationGetRelid(table), copied);
 }
 
 /* Returns NULL, or why this transaction cannot be answered from columns. */
@@ -523,7 +532,7 @@ answer(Asking *asking)
 	PG_END_TRY();
 	store_park(link);
 	if (asking->failure == ENGINE_WRONG_ORDER)
-		blame(RelationGetRelid(held_leaf(asking)->rel));
+		blame(RelationGetRelid(held_leaf(asking)->rel), asking->question->copied);
 	if (why != NULL)
 		note(first_held(&asking->leaves), why);
 	return why;

@@ -47,12 +47,13 @@ typedef struct ColumnsQuestion
 	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];	/* without keys */
 	uint64		rows;			/* that were looked at */
 	uint64		groups;			/* or rows */
+	bool		copied;			/* the last one was the CPU's, about columns that lie on a device */
 } ColumnsQuestion;
 
 /* Answers.  Returns NULL, or why columns cannot. */
 extern const char *columns_answer(ColumnsQuestion *question);
 
-/* Counts that rows which columns of a table gave were found to be wrong, and records it of their device. */
-extern void columns_gave_wrong_rows(Relation table);
+/* Counts that rows which columns of a table gave were found to be wrong, and records it of a device that gave them. */
+extern void columns_gave_wrong_rows(Relation table, bool copied);
 
 #endif

@@ -263,33 +263,44 @@ numbers_of(const ColumnsQuery *query, int column, uint32 *count)
 	return ranks != NULL ? ranks->ranks : NULL;
 }
 
-/* Returns these numbers by a leaf's codes, which are shared; NULL: of codes. */
+/* Returns these numbers by a leaf's codes, which are shared; NULL: of codes.  *why: there is no room for them. */
 static const uint32 *
-numbers_of_leaf(const AskedLeaves *asked, const Leaf *leaf, const ColumnsQuery *query, int column, uint32 *count)
+numbers_of_leaf(const AskedLeaves *asked, const Leaf *leaf, const ColumnsQuery *query, int column, uint32 *count,
+				const char **why)
 {
 	const uint32 *numbers = numbers_of(query, column, count);
 	const uint32 *codes = leaf->shared[column];
+	StringCodes *all = query->codes[column];
 	uint32	   *own;
 
-	if (!asked->shared || query->codes[column] == NULL || (leaf == asked->held && numbers != NULL))
+	if (!asked->shared || all == NULL || (leaf == asked->held && numbers != NULL))
 		return numbers;
 	if (leaf != asked->held && numbers == NULL)
 	{
 		*count = leaf->nshared[column];
 		return codes;
 	}
-	*count = leaf != asked->held ? leaf->nshared[column] : query->codes[column]->limit + query->codes[column]->count;
+	*count = leaf != asked->held ? leaf->nshared[column] : all->limit + all->count;
+	all->bytes += (Size) *count * sizeof(uint32);
+	if (all->bytes > all->most_bytes)
+	{
+		*why = codes_no_room;
+		return NULL;
+	}
 	own = palloc_extended(((Size) *count + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
 	for (uint32 code = 0; code < *count; code++)
 		own[code] = leaf != asked->held ? numbers[codes[code]] : code;
 	return own;
 }
 
-void
+const char *
 leaves_put_ranks(const AskedLeaves *asked, const Leaf *leaf, const ColumnsQuery *query, StoreQuestion *about)
 {
-	for (int i = 0; i < query->ncolumns; i++)
-		about->ranks[i] = numbers_of_leaf(asked, leaf, query, i, &about->nranks[i]);
+	const char *why = NULL;
+
+	for (int i = 0; i < query->ncolumns && why == NULL; i++)
+		about->ranks[i] = numbers_of_leaf(asked, leaf, query, i, &about->nranks[i], &why);
+	return why;
 }
 
 /*

@@ -82,9 +82,9 @@ extern const char *leaves_rank_codes(const Leaf *held, ColumnsQuery *query);
 
 /*
  * Has the question about a leaf be about ranks of strings that are ranked, about results of functions of strings, and
- * about codes that are shared.
+ * about codes that are shared.  Returns NULL, or why it cannot be.
  */
-extern void leaves_put_ranks(const AskedLeaves *asked, const Leaf *leaf, const ColumnsQuery *query,
-							 StoreQuestion *about);
+extern const char *leaves_put_ranks(const AskedLeaves *asked, const Leaf *leaf, const ColumnsQuery *query,
+									StoreQuestion *about);
 
 #endif

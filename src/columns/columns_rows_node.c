@@ -37,6 +37,7 @@ typedef struct GpuRowsState
 	uint64		passed;			/* rows before the page that were asked for, */
 	uint64		most;			/* of which this many are wanted; 0: all */
 	bool		left;			/* a row of this scan has left */
+	bool		copied;			/* its rows were found by the CPU, not by the device on which columns lie */
 } GpuRowsState;
 
 /* BeginCustomScan */
@@ -123,6 +124,7 @@ find_rows(GpuColumnsState *columns)
 	if (why != NULL)
 		return why;
 	columns->figures = figures;
+	node->copied = question->copied;
 	columns->ngroups += question->groups;
 	columns->scans++;
 	row_fetch_begin(&node->fetch, question->table, question->snapshot, node->places.tids, node->places.count);
@@ -198,7 +200,7 @@ leave_to_child(GpuRowsState *node, const char *why)
 
 	rewind_fetch(node);
 	columns->why = why;
-	columns_gave_wrong_rows(rel);
+	columns_gave_wrong_rows(rel, node->copied);
 	if (node->left || gpusort_columns == COLUMNS_FORCE)
 		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
 						errmsg("columns found wrong rows in table \"%s\"", RelationGetRelationName(rel)),

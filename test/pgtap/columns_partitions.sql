@@ -53,6 +53,18 @@ SET gpusort.work_mem = '1MB';
 SELECT alike(rows_of('SELECT count(DISTINCT s) FROM long', 'force'), '%new strings are more than gpusort.work_mem has room for%', 'no room for strings of partitions');
 SELECT is(rows_of('SELECT count(DISTINCT s) FROM long', 'on'), '(20000)', 'PostgreSQL counts them');
 RESET gpusort.work_mem;
+-- nor for what the codes of each partition stand for, though there is for the strings, which are the same
+CREATE TABLE same (k int, s text) PARTITION BY LIST (k);
+CREATE TABLE same1 PARTITION OF same FOR VALUES IN (1);
+CREATE TABLE same2 PARTITION OF same FOR VALUES IN (2);
+INSERT INTO same SELECT i % 2 + 1, 's' || i / 2 % 150000 FROM generate_series(1, 620000) AS i;
+VACUUM ANALYZE same;
+SELECT gpusort_columns_add('same');
+SELECT answered('SELECT length(s), count(*) FROM same GROUP BY 1');
+SET gpusort.work_mem = '1MB';
+SELECT alike(rows_of('SELECT length(s), count(*) FROM same GROUP BY 1', 'force'), '%new strings are more than gpusort.work_mem has room for%', 'no room for results of a function by the codes of each partition');
+SELECT is(rows_of('SELECT length(s), count(*) FROM same GROUP BY 1', 'on'), rows_of('SELECT length(s), count(*) FROM same GROUP BY 1', 'off'), 'PostgreSQL counts them');
+RESET gpusort.work_mem;
 
 -- unseen strings, in several partitions
 CREATE FUNCTION unseen() RETURNS SETOF text LANGUAGE plpgsql AS $$

@@ -8,6 +8,7 @@ use warnings;
 use GpuSortAnswers;
 use GpuSortService;
 use GpuSortTest;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = service_node('columns_devices', '--devices=2', <<'CONF');
@@ -49,7 +50,9 @@ my @plain = (
 	'SELECT id, sum(n) FROM t GROUP BY id ORDER BY 2 DESC, 1 LIMIT 50',
 	'SELECT count(DISTINCT id), percentile_disc(0.5) WITHIN GROUP (ORDER BY n) FROM t',
 	'SELECT a, id FROM t WHERE a IS NOT NULL ORDER BY a, id LIMIT 9 OFFSET 700',
-	'SELECT max(c) FROM (SELECT count(*) OVER (PARTITION BY a ORDER BY id) c FROM t) x');
+	'SELECT max(c) FROM (SELECT count(*) OVER (PARTITION BY a ORDER BY id) c FROM t) x',
+	'SELECT gpu_rle(a) FROM t',
+	'SELECT cardinality(gpu_rle(u)), count(*) FROM t WHERE a < 60');
 my @reduces = ('SELECT count(*), sum(n), max(id) FROM t WHERE a > 50');
 
 # Runs statements in a transaction that has changed pages and added strings, so that there are chunks to be sent.
@@ -121,6 +124,26 @@ SKIP:
 	wait_until_held();
 }
 
+# a wrong answer that the CPU gave from copies is no device's fault, as one that a device gave is
+sub blamed
+{
+	my @lines = slurp_file($node->logfile) =~ /got a wrong answer from device/g;
+
+	return scalar @lines;
+}
+SKIP:
+{
+	skip 'devices that are not made up', 2 if $engine eq 'gpu';
+	service_with($node, '--devices=2 --fault=count@finish --fault-every=1');
+	wait_until_held();
+	one($strings[2]);
+	is(blamed(), 0, 'no device is blamed for an answer from copies');
+	one($plain[0]);
+	is(blamed(), 1, 'but for its own');
+	service_with($node, '--devices=2');
+	wait_until_held();
+}
+
 # copies are memory of questions, within the limit and its least share, and none of them stays
 my $large = 'SELECT min(s), count(DISTINCT id), sum(n), max(a) FROM t';
 one("INSERT INTO t SELECT i, i % 100, 's' || i % 3000, 'u', i FROM generate_series(1, 900000) i");
@@ -135,6 +158,12 @@ foreach my $case ([ '1MB', 'not used (out of device memory)' ], [ '1GB', $cpu ])
 	forgive($node);
 	wait_until(sub { ((engines($large))[0] // '') eq $by }, "with $limit: $by", 20);
 }
+
+# several at once, whose copies wait for each other
+my $together = $node->basedir . '/together.sql';
+append_to_file($together, "SET gpusort.columns = force;\n$large;\n$strings[3];\n");
+command_ok([ 'pgbench', '-n', '-c', 6, '-j', 2, '-t', 3, '-f', $together, '-h', $node->host, '-p', $node->port,
+		'postgres' ], 'six sessions with copies');
 
 # segments that come and go meanwhile
 my $writer = $node->background_psql('postgres');
