@@ -47,7 +47,7 @@ is($rows{gpusort_device}, '', 'nor a line of one');
 $session->query_safe('COMMIT');
 $session->quit;
 
-# which of the two finds runs: an engine those of sorted rows, the backend those of rows as they come
+# which of the two finds runs: an engine those of sorted rows and of arrays, the backend those of rows as they come
 sub runs_counted
 {
 	return $node->safe_psql('postgres',
@@ -57,6 +57,8 @@ $node->safe_psql('postgres', 'SELECT gpu_rle(k) FROM t');
 is(runs_counted(), '0|0', 'runs of rows as they come are no job');
 $node->safe_psql('postgres', 'SELECT gpu_rle(k, k) FROM t');
 is(runs_counted(), '1|20000', 'those of rows that are sorted are one');
+$node->safe_psql('postgres', 'SELECT count(*) FROM gpu_rle_runs((SELECT array_agg(k) FROM t))');
+is(runs_counted(), '2|40000', 'and so are those of an array');
 
 my $board = decode_json(slurp_file("$folder/grafana.json"));
 my @asked = map { $_->{expr} =~ /\b(gpusort_\w+)/g } map { @{ $_->{targets} } } @{ $board->{panels} };
