@@ -85,7 +85,7 @@ typedef struct gs_filter
 	const void *upper; /* GS_BETWEEN: the upper end */
 } gs_filter;
 
-/* Writes the kept items, in order, and their number.  In place allowed.  Queries use gs_partition and gs_unique. */
+/* Writes the kept items, in order, and their number.  In place allowed. */
 size_t gs_select_temp_bytes(const gs_engine *engine, gs_type type, uint64_t n);
 gs_status gs_select(gs_engine *engine, gs_type type, const void *in, uint64_t n, const gs_filter *filter, void *out,
 					uint64_t *count, void *temp, size_t temp_bytes);

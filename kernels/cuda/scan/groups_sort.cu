@@ -68,7 +68,8 @@ choose_kernel(gs_sort_plan *p, const gs_device_lists *d)
 		p->plain = p->plain && gs_plain_value(l->key_values[k]);
 		columns |= l->key_values[k].columns;
 	}
-	p->whole = p->as_is || p->in_order || p->all || (p->plain && l->nterms == 0 && p->nterms == 0 && (columns & d->with_nulls) == 0);
+	p->whole = p->as_is || p->in_order || p->all ||
+		(p->plain && l->nterms == 0 && p->nterms == 0 && (columns & d->with_nulls) == 0);
 }
 
 /* Reads a round's values as codes.  Returns the rows that have one. */
