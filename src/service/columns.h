@@ -82,6 +82,22 @@ typedef struct held_lines
 	uint32_t lines;
 } held_lines;
 
+/* A copy of a column in host memory; bytes 0: there is none. */
+typedef struct column_copy
+{
+	uint64_t bytes;
+	gs_held held;
+} column_copy;
+
+/* Those of a segment that lies on a device; all but ncolumns is protected by columns_copies.c's mutex. */
+typedef struct segment_copies
+{
+	struct segment_copies *next, **link; /* of all that may have some; link NULL: it never had one */
+	uint32_t users;						 /* questions that read them */
+	uint32_t ncolumns;
+	column_copy columns[];
+} segment_copies;
+
 typedef struct segment
 {
 	struct segment *next; /* in its bucket, or among those to be freed */
@@ -100,6 +116,7 @@ typedef struct segment
 	held_lines *lines; /* NULL: no page has gaps */
 	uint8_t *bitmaps;
 	gs_range *ranges; /* of the columns */
+	segment_copies *copies;
 	gs_held columns[];
 } segment;
 
@@ -402,8 +419,8 @@ typedef struct grouping
 	row_segments rows_of; /* of a question about rows, or ranks */
 	bool ended;			  /* all rows have been taken */
 	place *added_at;	  /* where added rows lie, which a question that goes to the host later leaves there */
-	char *copies;		  /* in host memory, of the columns of all segments that lie on a device */
-	uint64_t copies_bytes;
+	uint32_t copied;	  /* segments before this place whose copies are in use */
+	uint32_t copies;	  /* of columns, that were made for this question */
 	bool ranked;		  /* some column has ranks */
 	char *ranked_values;  /* of all segments */
 	uint64_t ranked_bytes;
@@ -453,7 +470,11 @@ void gsd_ranks_free(grouping *g);
 
 /* Gives all segments, which are named, copies of the question's columns that lie on a device. */
 gs_status gsd_copies_put(grouping *g);
-void gsd_copies_free(grouping *g);
+/* The question reads them no more. */
+void gsd_copies_leave(grouping *g);
+/* Frees a segment's copies, or all that no question reads. */
+void gsd_copies_free(segment *s);
+void gsd_copies_drop(void);
 /* Returns the table that a named segment is of; of an added one, the first, by whose codes it is. */
 static inline const page_job *
 gsd_table_with(const grouping *g, uint32_t index)

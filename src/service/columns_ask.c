@@ -367,6 +367,7 @@ finish(connection *c, question *q, const gsd_count *m, gsd_answered *answer)
 	answer->rows = q->pages.rows;
 	answer->pages = q->pages.pages;
 	answer->on_host = q->pages.on_host && q->pages.t->place->dev != NULL;
+	answer->copied = answer->on_host ? q->groups.copies : 0;
 	answer->bytes = answer->groups * q->result_bytes;
 	gsd_pages_answered(&q->pages);
 	gsd_fault_answer(c->chosen, area, c->layout.area_bytes, &q->steps, answer);

@@ -451,6 +451,7 @@ free_made(grouping *g)
 	if (g->groups != NULL)
 		gs_groups_close(g->groups, g->engine);
 	g->groups = NULL;
+	gsd_copies_leave(g);
 	gsd_rows_free(&g->rows_of);
 	g->rows_of = (row_segments){0};
 	gsd_positions_free(g);
@@ -529,7 +530,6 @@ gsd_grouping_free(grouping *g)
 
 	free_made(g);
 	gsd_ranks_free(g);
-	gsd_copies_free(g);
 	for (uint32_t i = 0; i < j->nadded; i++)
 		gsd_segment_free(g->added_at, j->added[i]);
 	free(j->added);

@@ -36,6 +36,7 @@ gsd_columns_limits(const gsd_settings *settings)
 	host_limit = settings->host_bytes > 0 ? settings->host_bytes : gsd_memory() / 4;
 	device_limit = settings->device_bytes;
 	pthread_mutex_unlock(&mutex);
+	gsd_copies_drop();
 	gsd_pool_threads((int) settings->threads);
 }
 
@@ -184,7 +185,7 @@ count(place *p, uint64_t bytes)
 }
 
 /*
- * Likewise; where memory of the host is short, that of questions which have ended is given back.
+ * Likewise; where memory of the host is short, that of questions which have ended is given back, copies last.
  */
 static bool
 take(place *p, uint64_t bytes)
@@ -194,6 +195,9 @@ take(place *p, uint64_t bytes)
 	if (p->dev != NULL)
 		return false;
 	gsd_scratch_drop();
+	if (count(p, bytes))
+		return true;
+	gsd_copies_drop();
 	return count(p, bytes);
 }
 

@@ -158,7 +158,7 @@ keep(uint64_t leaves, char *block, size_t bytes)
 }
 
 /*
- * Counts scratch, for which what is kept makes room.
+ * Counts scratch, for which what is kept makes room, and copies of columns last.
  */
 static bool
 take(uint64_t bytes)
@@ -166,6 +166,9 @@ take(uint64_t bytes)
 	if (gsd_scratch_count(bytes))
 		return true;
 	gsd_scratch_drop();
+	if (gsd_scratch_count(bytes))
+		return true;
+	gsd_copies_drop();
 	return gsd_scratch_count(bytes);
 }
 

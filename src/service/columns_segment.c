@@ -60,29 +60,33 @@ pages_valid(const gsd_page *pages, uint32_t npages, uint64_t *rows, uint64_t *bi
 }
 
 /*
- * Allocates a segment's own memory in a place of the host's: itself, its ranges, its pages, and bitmaps if some page
- * has gaps.
+ * Allocates a segment's own memory in a place of the host's: itself, its ranges, what there is of copies, its pages, and
+ * bitmaps if some page has gaps.
  */
 static segment *
 alloc_segment(place *own, uint32_t ncolumns, uint32_t npages, uint64_t bitmaps)
 {
 	uint64_t head = gsd_aligned(sizeof(segment) + ncolumns * sizeof(gs_held)), ranges = ncolumns * sizeof(gs_range);
+	uint64_t copies = sizeof(segment_copies) + ncolumns * sizeof(column_copy);
 	uint64_t pages = npages * sizeof(held_page), lines = bitmaps > 0 ? npages * sizeof(held_lines) : 0;
 	char *block;
 	segment *s;
 
-	if (gsd_place_alloc(own, head + ranges + pages + lines + bitmaps, &block) != GS_OK)
+	if (gsd_place_alloc(own, head + ranges + copies + pages + lines + bitmaps, &block) != GS_OK)
 		return NULL;
 	s = (segment *) block;
-	memset(s, 0, head);
+	memset(s, 0, head + ranges + copies);
 	s->own = own;
-	s->own_bytes = head + ranges + pages + lines + bitmaps;
+	s->own_bytes = head + ranges + copies + pages + lines + bitmaps;
 	s->npages = npages;
 	s->ranges = (gs_range *) (block + head);
-	s->pages = (held_page *) (block + head + ranges);
+	s->copies = (segment_copies *) (block + head + ranges);
+	s->copies->ncolumns = ncolumns;
+	block += head + ranges + copies;
+	s->pages = (held_page *) block;
 	if (lines > 0)
-		s->lines = (held_lines *) (block + head + ranges + pages);
-	s->bitmaps = (uint8_t *) (block + head + ranges + pages + lines);
+		s->lines = (held_lines *) (block + pages);
+	s->bitmaps = (uint8_t *) (block + pages + lines);
 	for (uint32_t c = 0; c < ncolumns; c++)
 		s->ranges[c] = gsd_no_range;
 	return s;
@@ -322,6 +326,7 @@ gsd_segment_make(const table *t, char *slot, uint64_t slot_bytes, const gsd_stor
 void
 gsd_segment_free(place *p, segment *s)
 {
+	gsd_copies_free(s);
 	gsd_place_free(p, s->data, s->bytes);
 	gsd_place_free(s->own, (char *) s, s->own_bytes);
 }

@@ -190,7 +190,7 @@ columns_answer_valid(const gsd_message *m, size_t bytes)
 			return bytes == sizeof(gsd_answered) && m->answered.status <= GS_WRONG_ORDER &&
 				   m->answered.bytes <= GS_GROUPS_MOST_BYTES && m->answered.bytes % sizeof(gs_row) == 0 &&
 				   m->answered.groups <= m->answered.bytes / sizeof(gs_row) && m->answered.on_host <= 1 &&
-				   m->answered.zero == 0 &&
+				   (m->answered.copied == 0 || m->answered.on_host == 1) &&
 				   (m->answered.bytes == 0 || m->answered.status == GS_OK);
 		default:
 			return false;

@@ -18,7 +18,7 @@
 #endif
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 12
+#define GSD_VERSION 13
 
 /* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
@@ -480,7 +480,7 @@ typedef struct gsd_answered
 	uint64_t engine_ns;
 	uint64_t groups; /* or rows, in the results; 0 unless GS_OK */
 	uint64_t bytes;	 /* of the results, gs_steps_result_bytes for each group, or row */
-	uint32_t on_host, zero; /* 1: the CPU answered about columns on a device, from copies in host memory */
+	uint32_t on_host, copied; /* 1: the CPU answered, from copies of a device's columns; how many it made for this */
 } gsd_answered;
 
 /*

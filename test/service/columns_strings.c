@@ -244,12 +244,14 @@ test_ranks(peer *p, uint32_t segment)
 	tap_ok(publish(p, STRINGS_TABLE, 1, 1, 1, segment) == GS_OK, "the page is published");
 	tap_ok(ask_ranks(p, &right, 0, 0) == GS_OK && r[0].value[0] == 0 && r[1].value[0] == 9, "codes without ranks");
 	tap_ok(ask_ranks(p, &right, 201, 1) == GS_OK && r[0].value[0] == 192 && r[1].value[0] == 201, "ranks of codes");
+	tap_ok(p->in.answered.copied == 2 * p->in.answered.on_host, "of copies, where the columns lie on a device");
 	tap_ok(ask_ranks(p, &right, 400, 1) == GS_PROTOCOL, "refused: ranks that the width does not hold");
 	tap_ok(ask_ranks(p, &none, 201, 1) == GS_PROTOCOL, "refused: ranks of no column");
 	tap_ok(ask_ranks(p, &other, 201, 1) == GS_PROTOCOL, "refused: ranks of numbers");
 	tap_ok(ask_ranks(p, &large, 201, 1) == GS_PROTOCOL, "refused: ranks beyond the ring");
 	tap_ok(ask_ranks(p, &right, 201, 2) == GS_PROTOCOL, "refused: ranks that are not there");
 	tap_ok(ask_ranks(p, &right, 201, 1) == GS_OK && r[0].value[0] == 192, "and then right ones");
+	tap_ok(p->in.answered.copied == 0, "of the same copies");
 	test_ranks_of_tables(p);
 }
 

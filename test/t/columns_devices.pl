@@ -144,7 +144,7 @@ SKIP:
 	wait_until_held();
 }
 
-# copies are memory of questions, within the limit and its least share, and none of them stays
+# copies are memory of questions, within the limit and its least share
 my $large = 'SELECT min(s), count(DISTINCT id), sum(n), max(a) FROM t';
 one("INSERT INTO t SELECT i, i % 100, 's' || i % 3000, 'u', i FROM generate_series(1, 900000) i");
 one('VACUUM t');
