@@ -1,9 +1,9 @@
 /*
- * columns_copies.c: questions that a device does not answer, about columns that lie there.  The CPU answers, from copies
- * in host memory: of the segments of the pinned version, which never change, and of the rows that the client added.
+ * columns_copies.c: questions that a device does not answer, about columns that lie there.  The CPU answers, from
+ * copies in host memory: of the segments of the pinned version, which never change, and of rows that the client added.
  *
- * A copy stays with its segment, as scratch, until the segment goes or memory is short: over 5 million rows copying took
- * up to 60 times as long as the answer.
+ * A copy stays with its segment, as scratch, until the segment goes or memory is short: over 5 million rows copying
+ * took up to 60 times as long as the answer.
  */
 #include "columns.h"
 

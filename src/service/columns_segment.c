@@ -60,8 +60,8 @@ pages_valid(const gsd_page *pages, uint32_t npages, uint64_t *rows, uint64_t *bi
 }
 
 /*
- * Allocates a segment's own memory in a place of the host's: itself, its ranges, what there is of copies, its pages, and
- * bitmaps if some page has gaps.
+ * Allocates a segment's own memory in a place of the host's: itself, its ranges, what there is of copies, its pages,
+ * and bitmaps if some page has gaps.
  */
 static segment *
 alloc_segment(place *own, uint32_t ncolumns, uint32_t npages, uint64_t bitmaps)
