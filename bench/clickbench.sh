@@ -13,11 +13,12 @@
 #   TPCHGEN, TPCH_DATA  as in everyday.sh
 #   SETTINGS   more lines for postgresql.conf
 #   SIDES      default "off plain"; columns and DuckDB are added
+#   LAST       sides measured after all others, of which a run with little time may do without: as "plain"
 #
 # CLOCK=processor measures processor time, for busy machines: PostgreSQL without parallel workers.
 #
 # With a GPU columns are measured on it and, in a second server run over the same data, on the CPU, until UNTIL_CPU
-# where there is an UNTIL.  Other variables are clickbench.pl's.
+# where there is an UNTIL; so are the sides of LAST, there.  Other variables are clickbench.pl's.
 . "$(dirname "$0")/lib.sh"
 
 # Sets clickbench, the directory of ClickBench's two files, whose checksums are known.
@@ -97,15 +98,22 @@ rows_of lineitem | "${psql[@]}" -c 'COPY lineitem FROM STDIN (FORMAT csv, HEADER
 "${psql[@]}" -v rows="$ROWS_SALES" -f "$root/bench/clickbench/sales.sql" >&2
 json=$work/tree/clickbench.json
 status=0
+
+# measure_sides SIDE...: adds these sides to the results, and keeps what is measured so far.
+measure_sides() {
+	as_server perl "$work/tree/bench/clickbench.pl" "$bindir/psql" postgres "$json" "$@" || status=$?
+	cp "$json" "$root/bench/results/clickbench-$LABEL.json"
+}
+
 read -r -a sides <<<"${SIDES:-off plain} $side"
 if [ "$DUCKDB" != no ]; then sides+=(duckdb); fi
-as_server perl "$work/tree/bench/clickbench.pl" "$bindir/psql" postgres "$json" "${sides[@]}" || status=$?
+measure_sides "${sides[@]}"
 if [ $side = gpu ]; then
 	as_server "$bindir/pg_ctl" stop -D "$work/table" -m fast -s
 	as_server "$bindir/pg_ctl" start -D "$work/table" -w -s -o "-c gpusort.service_options=--engine=cpu"
-	UNTIL=${UNTIL_CPU:-} as_server perl "$work/tree/bench/clickbench.pl" "$bindir/psql" postgres "$json" cpu ||
-		status=$?
+	UNTIL=${UNTIL_CPU:-} measure_sides cpu
 fi
-cp "$json" "$root/bench/results/clickbench-$LABEL.json"
+read -r -a last <<<"${LAST:-}"
+if [ ${#last[@]} != 0 ]; then UNTIL=${UNTIL_CPU:-${UNTIL:-}} measure_sides "${last[@]}"; fi
 perl "$root/bench/clickbench/table.pl" "$json" | keep "clickbench-$LABEL.txt"
 exit "$status"
