@@ -32,6 +32,8 @@ struct DictionaryFile
 {
 	gsd_entries entries;
 	Size		bytes;
+	uint64		table;			/* whose it is */
+	uint32		column;
 	int			users;
 	uint32		checked;		/* the first strings, which are in the database's encoding */
 	bool		damaged;		/* something impossible was found */
@@ -52,6 +54,13 @@ Size
 dictionary_bytes(const DictionaryFile *file)
 {
 	return file->bytes;
+}
+
+void
+dictionary_place(const DictionaryFile *file, uint64 *table, uint32 *column)
+{
+	*table = file->table;
+	*column = file->column;
 }
 
 /* Unmaps a file that nobody uses any more.  NULL: no file. */
@@ -121,6 +130,11 @@ dictionary_map(DictionaryMaps *maps, ServiceLink *link, uint64 table, uint32 col
 	*file = NULL;
 	if (fd >= 0)
 		*file = map_file(fd, why);
+	if (*file != NULL)
+	{
+		(*file)->table = table;
+		(*file)->column = column;
+	}
 	return *file;
 }
 
@@ -366,14 +380,25 @@ datum_of_string(Oid base, int32 typmod, const char *p, uint32 bytes, Datum *valu
 	return true;
 }
 
+const char *
+codes_string(const StringCodes *codes, uint64 code, uint32 *bytes)
+{
+	const char *p = string_of_code(codes, code, bytes);
+
+	if (p != NULL && (code >= codes->limit || is_encoded(codes->file, code, p, *bytes)))
+		return p;
+	if (code < codes->limit)
+		codes->file->damaged = true;
+	return NULL;
+}
+
 bool
 codes_datum(const StringCodes *codes, Oid base, int32 typmod, uint64 code, Datum *value)
 {
 	uint32		bytes;
-	const char *p = string_of_code(codes, code, &bytes);
+	const char *p = codes_string(codes, code, &bytes);
 
-	if (p != NULL && (code >= codes->limit || is_encoded(codes->file, code, p, bytes)) &&
-		datum_of_string(base, typmod, p, bytes, value))
+	if (p != NULL && datum_of_string(base, typmod, p, bytes, value))
 		return true;
 	if (code < codes->limit)
 		codes->file->damaged = true;

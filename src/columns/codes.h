@@ -16,6 +16,9 @@ typedef struct DictionaryFile DictionaryFile;
 extern uint32 dictionary_count(const DictionaryFile *file);
 extern Size dictionary_bytes(const DictionaryFile *file);
 
+/* Sets which column's it is, of which table of the service. */
+extern void dictionary_place(const DictionaryFile *file, uint64 *table, uint32 *column);
+
 /* The order of a dictionary's first strings by a collation, as codes, which a session keeps. */
 typedef struct StringOrder
 {
@@ -100,8 +103,14 @@ extern const char codes_no_room[];
 extern bool codes_sound(const StringCodes *codes);
 
 /*
- * Makes a datum of a code's string, in the current context.  Returns false if there is no such code, or if its string
- * is none of the type in the database's encoding: the dictionary is the service's, and not to be trusted.
+ * Returns the string of a code, or NULL: there is no such code, or its string is none in the database's encoding:
+ * the dictionary is the service's, and not to be trusted.
+ */
+extern const char *codes_string(const StringCodes *codes, uint64 code, uint32 *bytes);
+
+/*
+ * Makes a datum of a code's string, in the current context.  Returns false if it has none, or one that is none of the
+ * type.
  */
 extern bool codes_datum(const StringCodes *codes, Oid base, int32 typmod, uint64 code, Datum *value);
 

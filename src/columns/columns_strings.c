@@ -3,6 +3,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -10,6 +11,7 @@
 
 #include "src/base/compat.h"
 #include "columns_strings.h"
+#include "string_bytes.h"
 
 /* Strings between two looks at interrupts, whose datums are freed together. */
 #define STRINGS_AT_ONCE 256
@@ -99,9 +101,36 @@ typedef struct Testing
 	const QueryTerm *term;
 	Datum		value;
 	StringCall	call;			/* if the term has one */
+	const char *part;			/* bytes that strings are to have, or not to have; NULL: the function says */
+	uint32		part_bytes;
 	uint64	   *bits;
 	const char *why;			/* why no bits can be believed */
 } Testing;
+
+/* Sets the bytes that are all that a condition asks about: of a LIKE "%bytes%", or its negation. */
+static void
+set_part(Testing *testing)
+{
+	const QueryTerm *term = testing->term;
+	Oid			base = getBaseType(testing->column->type);
+
+	if (term->call == NULL && (base == TEXTOID || base == VARCHAROID) &&
+		(term->function == F_TEXTLIKE || term->function == F_TEXTNLIKE))
+		testing->part = bytes_of_pattern(testing->value, term->collation, &testing->part_bytes);
+}
+
+/* Returns true if a code's string passes such a condition. */
+static bool
+passes_part(Testing *testing, uint32 code)
+{
+	uint32		bytes;
+	const char *p = codes_string(testing->codes, code, &bytes);
+
+	if (p == NULL)
+		testing->why = codes_impossible;
+	return p != NULL && bytes_contain(p, bytes, testing->part, testing->part_bytes) ==
+		(testing->term->function == F_TEXTLIKE);
+}
 
 /* Returns true if a code's string passes. */
 static bool
@@ -109,6 +138,8 @@ passes(Testing *testing, Oid base, uint32 code, FmgrInfo *function)
 {
 	Datum		tested;
 
+	if (testing->part != NULL)
+		return passes_part(testing, code);
 	if (!codes_datum(testing->codes, base, testing->column->typmod, code, &tested))
 		testing->why = codes_impossible;
 	else if (testing->term->call != NULL)
@@ -130,6 +161,7 @@ test_strings(void *arg)
 	FmgrInfo	function;
 
 	fmgr_info(testing->term->function, &function);
+	set_part(testing);
 	MemoryContextSwitchTo(context);
 	for (uint32 code = 0; code < codes->limit + codes->count && testing->why == NULL; code++)
 	{

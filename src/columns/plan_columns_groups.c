@@ -225,16 +225,36 @@ add_order(const ColumnsParts *parts, const SortGroupClause *clause, const Expr *
 }
 
 /*
- * Returns true if ORDER BY and LIMIT are all that is done with groups, or with rows, and their numbers are known in a
- * scan.
+ * Returns true if LIMIT, and ORDER BY if there is one, are all that is done with groups, or with rows, and its numbers
+ * are known in a scan.
  */
 static bool
 has_limit(const Query *parse)
 {
-	return parse->sortClause != NIL && parse->limitCount != NULL && parse->limitOption == LIMIT_OPTION_COUNT &&
+	return parse->limitCount != NULL && parse->limitOption == LIMIT_OPTION_COUNT &&
 		!parse->hasTargetSRFs && parse->setOperations == NULL &&
 		terms_is_value((Expr *) parse->limitCount) &&
 		(parse->limitOffset == NULL || terms_is_value((Expr *) parse->limitOffset));
+}
+
+/* Adds the LIMIT where any groups will do: those that come first by a member that has an order without strings'. */
+static void
+choose_any(ColumnsParts *parts, ColumnsParts with)
+{
+	ListCell   *lc;
+
+	foreach(lc, parts->members)
+	{
+		Oid			type = exprType(lfirst(lc));
+
+		if (terms_is_string(getBaseType(type)) || !OidIsValid(lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr))
+			continue;
+		with.orders = list_make3_int(foreach_current_index(lc), false, false);
+		if (!is_answered(&with))
+			continue;
+		*parts = with;
+		return;
+	}
 }
 
 /* Adds the LIMIT and its order, if they can be cut there. */
@@ -257,7 +277,9 @@ choose_by_limit(const PlannerInfo *root, ColumnsParts *parts)
 		if (!add_order(parts, clause, (Expr *) get_sortgroupclause_expr(clause, root->processed_tlist), &with.orders))
 			return;
 	}
-	if (is_answered(&with))
+	if (parse->sortClause == NIL)
+		choose_any(parts, with);
+	else if (is_answered(&with))
 		*parts = with;
 }
 
@@ -280,7 +302,8 @@ void
 plan_chosen_rows(const PlannerInfo *root, const RelOptInfo *input, ColumnsParts *parts)
 {
 	if (!plan_aggregates(root) && root->parse->distinctClause == NIL && root->parse->havingQual == NULL &&
-		(parts->defined == NIL || !root->parse->hasWindowFuncs) && bms_equal(input->relids, root->all_baserels) &&
+		root->parse->sortClause != NIL && (parts->defined == NIL || !root->parse->hasWindowFuncs) &&
+		bms_equal(input->relids, root->all_baserels) &&
 		!contain_volatile_functions((Node *) root->processed_tlist))
 		choose_by_limit(root, parts);
 }

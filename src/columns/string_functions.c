@@ -18,7 +18,9 @@
 #include "src/base/guc.h"
 #include "columns_strings.h"
 #include "columns_terms.h"
+#include "string_bytes.h"
 #include "string_functions.h"
+#include "string_workers.h"
 
 /* Strings between two looks at interrupts, whose datums are freed together. */
 #define STRINGS_AT_ONCE 256
@@ -96,33 +98,66 @@ typedef struct Calling
 	const ColumnDescription *column;
 	QueryMapping *mapping;
 	StringCall	call;
+	bool		length;			/* the characters of a text, which its bytes tell */
 	MemoryContext datums;		/* of some strings */
 	uint32		most;			/* the greatest number so far */
 	const char *why;
 } Calling;
 
+/* Returns a result that is a number, by which the service is to know it. */
+static uint32
+note_number(Calling *calling, int32 number)
+{
+	Assert(number >= 0);
+	calling->most = Max(calling->most, (uint32) number);
+	return (uint32) number;
+}
+
+/* Returns the code of a result that is a text. */
+static uint32
+note_text(Calling *calling, const char *text, uint32 bytes)
+{
+	uint32		code = codes_of(calling->mapping->results, text, bytes);
+
+	if (code == GSD_NO_CODE)
+		calling->why = "results of a function of strings are more than gpusort.work_mem has room for";
+	return code;
+}
+
 /* Returns the number by which the service is to know a result. */
 static uint32
 number_of(Calling *calling, Datum result)
 {
-	StringCodes *results = calling->mapping->results;
-	const char *string;
+	const char *text;
 	uint32		bytes;
-	uint32		code;
 
-	if (results == NULL)
-	{
-		int32		number = DatumGetInt32(result);
+	if (calling->mapping->results == NULL)
+		return note_number(calling, DatumGetInt32(result));
+	(void) string_of_datum(TEXTOID, -1, DatumGetPointer(result), &text, &bytes);
+	return note_text(calling, text, bytes);
+}
 
-		Assert(number >= 0);
-		calling->most = Max(calling->most, (uint32) number);
-		return (uint32) number;
-	}
-	(void) string_of_datum(TEXTOID, -1, DatumGetPointer(result), &string, &bytes);
-	code = codes_of(results, string, bytes);
-	if (code == GSD_NO_CODE)
-		calling->why = "results of a function of strings are more than gpusort.work_mem has room for";
-	return code;
+/* Returns true for a function that counts the characters of a text. */
+static bool
+is_length(const Calling *calling)
+{
+	Oid			base = getBaseType(calling->column->type);
+	Oid			function = calling->mapping->call->expr->funcid;
+
+	return (base == TEXTOID || base == VARCHAROID) && bytes_are_characters() &&
+		(function == F_LENGTH_TEXT || function == F_CHAR_LENGTH_TEXT || function == F_CHARACTER_LENGTH_TEXT);
+}
+
+/* Returns the characters of a string. */
+static uint32
+length_of(Calling *calling, uint32 code)
+{
+	uint32		bytes;
+	const char *p = codes_string(calling->codes, code, &bytes);
+
+	if (p == NULL)
+		calling->why = codes_impossible;
+	return p != NULL ? note_number(calling, (int32) bytes_length(p, bytes)) : 0;
 }
 
 /* Calls the function for a string. */
@@ -132,6 +167,8 @@ call_for(Calling *calling, uint32 code)
 	Datum		string,
 				result;
 
+	if (calling->length)
+		return length_of(calling, code);
 	if (!codes_datum(calling->codes, getBaseType(calling->column->type), calling->column->typmod, code, &string))
 		calling->why = codes_impossible;
 	else
@@ -139,24 +176,57 @@ call_for(Calling *calling, uint32 code)
 	return calling->why == NULL ? number_of(calling, result) : 0;
 }
 
-/* Calls the function for all strings, as the work of strings_call. */
+/* Calls the function for the strings of some codes. */
 static void
-call_for_all(void *arg)
+call_for_some(void *arg, uint32 from, uint32 to)
 {
 	Calling    *calling = arg;
-	QueryMapping *mapping = calling->mapping;
 	MemoryContext old = MemoryContextSwitchTo(calling->datums);
 
-	for (uint32 code = 0; code < mapping->count && calling->why == NULL; code++)
+	for (uint32 code = from; code < to && calling->why == NULL; code++)
 	{
 		if (code % STRINGS_AT_ONCE == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
 			MemoryContextReset(calling->datums);
 		}
-		mapping->numbers[code] = call_for(calling, code);
+		calling->mapping->numbers[code] = call_for(calling, code);
 	}
 	MemoryContextSwitchTo(old);
+}
+
+/* Takes the result of a worker's call. */
+static void
+take_result(void *arg, uint32 code, const char *text, uint32 number)
+{
+	Calling    *calling = arg;
+
+	if (calling->why == NULL)
+		calling->mapping->numbers[code] = text != NULL ? note_text(calling, text, number) :
+			note_number(calling, (int32) number);
+}
+
+/* Returns true for functions of which each call takes so long that parallel workers pay. */
+static bool
+is_long(const Calling *calling)
+{
+	Oid			function = calling->mapping->call->expr->funcid;
+
+	return function == F_REGEXP_REPLACE_TEXT_TEXT_TEXT || function == F_REGEXP_REPLACE_TEXT_TEXT_TEXT_TEXT;
+}
+
+/* Calls the function for all strings, as the work of strings_call. */
+static void
+call_for_all(void *arg)
+{
+	Calling    *calling = arg;
+	const StringsJob job = {calling->codes, calling->column, calling->mapping->call, &calling->call, call_for_some,
+	take_result, calling};
+
+	if (is_long(calling))
+		string_workers_call(&job);
+	else
+		call_for_some(calling, 0, calling->mapping->count);
 }
 
 /* Returns the narrowest type that holds a number, and is no narrower than another. */
@@ -190,6 +260,7 @@ call_function(ColumnsQuery *query, int column, const QueryValues *values)
 	why = string_call_begin(&calling.call, mapping->call, values);
 	if (why != NULL)
 		return why;
+	calling.length = is_length(&calling);
 	calling.datums = AllocSetContextCreate(CurrentMemoryContext, "gpusort strings", ALLOCSET_SMALL_SIZES);
 	why = strings_call(call_for_all, &calling, strings_raise);
 	MemoryContextDelete(calling.datums);

@@ -69,6 +69,24 @@ SELECT settled('SELECT s, count(*) FROM long GROUP BY s');
 SELECT same('SELECT length(s), count(*) FROM long GROUP BY 1');
 SELECT is((SELECT encoding FROM gpusort_columns WHERE rel = 'long'::regclass AND "column" = 's'), 'dictionary, codes of 8 bits', 'few strings have codes of eight bits');
 SELECT answered(q) FROM unnest(ARRAY['SELECT length(s), count(*) FROM long GROUP BY 1', 'SELECT sum(length(s)), max(length(s)), min(s), count(DISTINCT length(s)) FROM long', 'SELECT s, length(s), octet_length(s), count(*) FROM long WHERE length(s) > 100 GROUP BY 1, 2, 3', 'SELECT substr(s, 1, 100), count(*) FROM long GROUP BY 1', 'SELECT length(h), count(*), max(h) FROM wide GROUP BY 1', 'SELECT substr(h, 2, 3), sum(length(h)), count(*) FROM wide GROUP BY 1', 'SELECT h, sum(length(h)) FROM wide GROUP BY h ORDER BY 2 DESC, h LIMIT 5']) AS q;
+-- regular expressions of so many strings that parallel workers take part: with several, one, and none that may start, of strings that they do not know, and with errors
+CREATE FUNCTION in_workers(query text, workers int, running int) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('max_parallel_workers_per_gather', workers::text, true), set_config('max_parallel_workers', running::text, true);
+	RETURN QUERY SELECT is(rows_of(query, 'force'), rows_of(query, 'off'), format('%s of %s workers: %s', running, workers, query));
+END $$;
+CREATE TABLE expressions (q text);
+INSERT INTO expressions VALUES ('SELECT regexp_replace(h, ''z+$'', '''') AS r, count(*), max(id) FROM wide GROUP BY 1'), ('SELECT count(DISTINCT regexp_replace(h, ''[0-9]'', ''日本'', ''g'')), count(*) FROM wide'),
+	('SELECT regexp_replace(h, ''^h([0-9]?).*$'', ''\1''), length(regexp_replace(h, ''^h([0-9]?).*$'', ''\1'')), count(*), sum(length(h)) FROM wide WHERE id > 10 GROUP BY 1');
+SELECT in_workers(q, w[1], w[2]) FROM expressions, (VALUES ('{4,8}'::int[]), ('{1,8}'), ('{4,0}'), ('{0,8}')) AS v(w);
+BEGIN;
+INSERT INTO wide SELECT i, 'h' || i || 'newz' FROM generate_series(1, 2000) AS i;
+SELECT in_workers(q, 4, 8) FROM expressions;
+SAVEPOINT s;
+SELECT throws_ok('SELECT regexp_replace(h, ''('', ''''), count(*) FROM wide GROUP BY 1', '2201B', NULL, 'an error beside workers');
+ROLLBACK TO s;
+SELECT in_workers(q, 4, 8) FROM expressions;
+ROLLBACK;
 SET gpusort.work_mem = '1MB';
 SELECT matches(rows_of('SELECT regexp_replace(h, ''^'', ''a string that is longer'') AS r, count(*) FROM wide GROUP BY 1', 'force'), 'more than gpusort.work_mem has room for', 'results that memory has no room for');
 SELECT same('SELECT regexp_replace(h, ''^'', ''a string that is longer'') AS r, sum(length(h)) FROM wide GROUP BY 1');

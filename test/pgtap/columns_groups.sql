@@ -97,6 +97,22 @@ SELECT answered(q) FROM unnest(ARRAY[
 	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i8, count(*) FROM t WHERE i2 >= g GROUP BY i8 ORDER BY 2 DESC, 1 LIMIT g) AS x',
 	'SELECT x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i2, count(*) + g FROM t GROUP BY i2 HAVING count(*) > 1000 * g) AS x', 'SELECT k / 10, x FROM generate_series(1, 20) AS k LEFT JOIN (SELECT i4, sum(n) AS x FROM t GROUP BY i4) AS y ON i4 = k',
 	'SELECT s, count(*), sum(v), count(DISTINCT k) FROM p WHERE k < 4000 GROUP BY s', 'SELECT s, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM p2 GROUP BY s']) AS q;
+-- any groups: some of all, each with its own answers, and no more of them than are wanted
+CREATE FUNCTION any_of(keys text, rest text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	all_groups text := format('SELECT %s, count(*) AS c, sum(i4) AS s FROM t %s', keys, rest);
+	got int;
+BEGIN
+	PERFORM settled(all_groups), set_config('gpusort.columns', 'force', true);
+	EXECUTE format('CREATE TEMP TABLE any_groups AS %s LIMIT 7 OFFSET 2', all_groups);
+	RETURN NEXT matches(plan_of(format('EXPLAIN (COSTS OFF) %s LIMIT 7 OFFSET 2', all_groups), 'on'), 'Top: 9', keys || ': few groups travel');
+	SET LOCAL gpusort.columns = 'off';
+	EXECUTE format('SELECT count(*) FROM (SELECT * FROM any_groups INTERSECT %s) AS x', all_groups) INTO got;
+	RETURN NEXT is(got, 7, keys || ': they are groups of the query');
+	DROP TABLE any_groups;
+END $$;
+SELECT any_of(k, r) FROM (VALUES ('i8', 'GROUP BY 1'), ('i4, i2', 'WHERE i8 > 0 GROUP BY 1, 2'), ('u, m, w', 'GROUP BY 1, 2, 3 HAVING count(*) > 1')) AS q(k, r);
+SELECT is(rows_of(q, 'on'), rows_of(q, 'off'), q) FROM unnest(ARRAY['SELECT count(*) FROM (SELECT DISTINCT i8 FROM t LIMIT 10) AS x', 'SELECT count(*) FROM (SELECT i4, i2 FROM t GROUP BY 1, 2 LIMIT 0) AS x', 'SELECT count(*) FROM (SELECT i2 FROM t GROUP BY 1 LIMIT 100) AS x', 'SELECT i2, sum(id) FROM t GROUP BY i2 LIMIT NULL']) AS q;
 -- expressions above that are conditions below, or LIMIT
 SELECT answered(q) FROM unnest(ARRAY['SELECT i4 > 3, i4, count(*) FROM t WHERE i4 > 3 GROUP BY i4', 'SELECT i2 IN (1, 2), i2 < 5, count(*) FROM t WHERE i2 IN (1, 2) AND i2 < 5 GROUP BY i2', 'SELECT DISTINCT i4, i4 > 3 FROM t WHERE i4 > 3',
 	'SELECT i4, count(*) > 5 FROM t GROUP BY i4 HAVING count(*) > 5', 'SELECT i4, count(*) FROM t WHERE i4 > 3 GROUP BY i4 HAVING (i4 > 3) = (avg(n) < 100)', 'SELECT g, x.* FROM generate_series(0, 3) AS g, LATERAL (SELECT i8, count(*) FROM t GROUP BY i8 ORDER BY 2 DESC, 1 LIMIT g) AS x',

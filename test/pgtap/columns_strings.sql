@@ -44,6 +44,17 @@ SELECT answered('SELECT few, count(*) FILTER (WHERE s LIKE ''a%''), count(*) FIL
 SELECT left_alone('SELECT count(*) FROM t WHERE ' || c) FROM unnest(ARRAY['s || ''x'' = ''ax''', 's = v', 's = c', '''abc'' LIKE s', 's LIKE ''a%'' OR s = ''b''', 's NOT IN (''a'', ''b'')']) AS c;
 -- functions of strings before and behind a list of many constants that the dictionary lacks
 SELECT answered(format('SELECT count(*), sum(id) FROM t WHERE few LIKE ''w%%%%'' AND few = ANY (ARRAY(SELECT ''unseen'' || i FROM generate_series(1, %s) AS i) || ''w77''::text) AND few LIKE ''%%%%7'' AND s = ''a''', n)) FROM unnest('{60,2000}'::int[]) AS n;
+-- bytes at every place of shorter and longer strings, beside others that begin or end as they do, and what only looks like such a pattern
+CREATE TABLE parts (id serial, s text, v varchar(80) COLLATE german, l text COLLATE loose);
+INSERT INTO parts (s, v, l) SELECT x, x, x FROM unnest(ARRAY['g', 'gg', 'gag', '.google.', 'äö', 'ä', '日本語', 'aXbXa', 'G']) AS part, unnest(ARRAY['.', 'g', 'ag', 'e.goog', 'ö', '%']) AS filler, generate_series(0, 34, 2) AS before, generate_series(0, 21, 3) AS after, generate_series(1, 3),
+	LATERAL (SELECT left(repeat(filler, 40), before) || part || left(repeat(filler, 40), after) AS x) AS q;
+INSERT INTO parts (s) VALUES (''), (NULL), ('ga'), ('.google'), ('google.');
+VACUUM ANALYZE parts;
+SELECT gpusort_columns_add('parts');
+SELECT answered(format('SELECT count(*), sum(id), count(DISTINCT s), sum(length(s)) FROM parts WHERE %s %sLIKE %L', c, negated, '%' || part || '%')) FROM unnest('{s,v}'::text[]) AS c, unnest('{"","NOT "}'::text[]) AS negated,
+	unnest(ARRAY['g', 'gg', 'gag', '.google.', 'äö', 'ö', '日', '語', 'aXbXa', 'XbX', '', '%', 'g%g', '_', 'g_g', '\g', '\%', '\_', 'e.google.e', repeat('g', 30), repeat('g', 90)]) AS part;
+CREATE FUNCTION outcome(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN rows_of(query, setting); EXCEPTION WHEN feature_not_supported THEN RETURN SQLERRM; END $$;
+SELECT is(outcome(q, 'on'), outcome(q, 'off'), q) FROM unnest(ARRAY['SELECT count(*) FROM parts WHERE l LIKE ''%g%''', 'SELECT count(*) FROM parts WHERE s LIKE ''%g%'' COLLATE loose', 'SELECT count(*) FROM parts WHERE s LIKE ''%g\''']) AS q;
 -- an error is PostgreSQL's to raise, if it does
 SELECT is(rows_of('SELECT count(*) FROM t WHERE s LIKE ''a\''', 'on'), rows_of('SELECT count(*) FROM t WHERE s LIKE ''a\''', 'off'), 'a pattern that is none');
 SELECT is(rows_of('SELECT count(*) FROM t WHERE id < 0 AND s ~ ''(''', 'on'), rows_of('SELECT count(*) FROM t WHERE id < 0 AND s ~ ''(''', 'off'), 'an expression that is none, and no row');
