@@ -257,7 +257,8 @@ sub columns_nodes
 	return ($plan->{'Custom Plan Provider'} // '') eq 'GpuColumns' ? ($plan, @below) : @below;
 }
 
-# Waits until columns answer: their keeper ends when no query has come for a minute, as others may take.
+# Waits until columns answer, and hold all pages: their keeper ends when no query has come for a minute, as others may
+# take, and a server that has just started holds few.
 sub wake
 {
 	my ($side) = @_;
@@ -266,7 +267,10 @@ sub wake
 	return if $side !~ /^[cg]pu$/;
 	foreach my $table (qw(hits sales lineitem))
 	{
-		until (grep { !$_->{Columns} } columns_nodes($session{$side}->analyze("SELECT count(*) FROM $table")->{Plan}))
+		my $question = "SELECT count(*) FROM $table";
+
+		until (grep { !$_->{Columns} && !$_->{'Pages From Table'} }
+			columns_nodes($session{$side}->analyze($question)->{Plan}))
 		{
 			die "columns of $table do not answer\n" if ++$asked > 600;
 			sleep 0.1;
