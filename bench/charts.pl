@@ -145,11 +145,11 @@ sub sorts
 	return ($bottom + 72, $svg);
 }
 
-# ClickBench's queries: for each two bars, columns and DuckDB; hollow where columns have no part in the answer.
+# ClickBench's queries: for each two bars, columns on one side and DuckDB; hollow where columns have no part in the answer.
 sub clickbench
 {
-	my ($c) = @_;
-	my $result = result('clickbench-cpu2-1m');
+	my ($c, $name, $ours) = @_;
+	my $result = result($name);
 	my @queries = grep { $_->{group} eq 'ClickBench' } @{ $result->{queries} };
 	my $x = scale(0.5, 500, 50, $width - 10);
 	my $top = 92;
@@ -168,27 +168,30 @@ sub clickbench
 		my $y = $top + 15 * $q - 6;
 
 		$svg .= text(40, $y + 10, $query->{name}, $c->{text}, 'end');
-		for (['cpu', $y, 'strong'], ['duckdb', $y + 6, 'weak'])
+		for ([$ours, $y, 'strong'], ['duckdb', $y + 6, 'weak'])
 		{
 			my ($side, $at, $colour) = @$_;
 			my $ms = $query->{sides}{$side}{ms} or next;
 			my $ratio = $query->{sides}{off}{ms} / $ms;
 			my ($from, $to) = sort { $a <=> $b } $x->(1), $x->($ratio < 0.5 ? 0.5 : $ratio > 500 ? 500 : $ratio);
-			my $hollow = $side eq 'cpu' && !$query->{sides}{$side}{source}{from};
+			my $hollow = $side eq $ours && !$query->{sides}{$side}{source}{from};
 
 			$svg .= sprintf qq{<rect x="%.1f" y="%.1f" width="%.1f" height="5" %s><title>%s: %.1f</title></rect>\n},
 			  $from, $at, $to - $from > 1 ? $to - $from : 1,
 			  $hollow ? qq{fill="none" stroke="$c->{$colour}"} : qq{fill="$c->{$colour}"}, $query->{name}, $ratio;
 		}
 	}
-	$svg .= text(0, $bottom + 44, sprintf('%.1f million rows like ClickBench\'s, %d cores, no GPU; PostgreSQL %s',
-		$result->{rows}{hits} / 1e6, $result->{cores}, $result->{version} =~ s/ .*//r), $c->{faint})
+	$svg .= text(0, $bottom + 44, sprintf('%.1f million rows like ClickBench\'s, %d cores, %s; PostgreSQL %s',
+		$result->{rows}{hits} / 1e6, $result->{cores}, $ours eq 'gpu' ? 'columns on an H200' : 'no GPU',
+		$result->{version} =~ s/ .*//r), $c->{faint})
 	  . text(0, $bottom + 64, ($result->{clock} eq 'processor' ? 'by processor time, ' : '')
 		. "with $result->{workers} workers, DuckDB $result->{duckdb}", $c->{faint});
 	return ($bottom + 72, $svg);
 }
 
-my %charts = (everyday => \&everyday, sorts => \&sorts, clickbench => \&clickbench);
+my %charts = (everyday => \&everyday, sorts => \&sorts,
+	clickbench => sub { clickbench($_[0], 'clickbench-cpu2-1m', 'cpu') },
+	'clickbench-gpu' => sub { clickbench($_[0], 'clickbench-h200-5m', 'gpu') });
 for my $name (sort keys %charts)
 {
 	for my $theme (sort keys %themes)
