@@ -21,9 +21,10 @@ EXTRA_CLEAN = gpusortd build results regression.diffs regression.out tmp_check l
 # compilers note beside each object what they have read for it; a server that does so in a way of its own knows no folders
 PG_CPPFLAGS = -I. -MMD -MP
 override autodepend = no
-# before PostgreSQL 16 headers declare callbacks as `bool (*walker) ()`, which in C23, gcc's own choice from 15 on, takes no arguments.
+# before PostgreSQL 16 headers declare callbacks as `bool (*walker) ()`, which in C23, gcc's own choice from 15 on, takes no arguments;
+# those of 19 have what its own compiler knew, and that of C23 if this did (typeof_unqual).
 # WERROR=1 makes errors of warnings, for those who change the code: another compiler warns of other things
-PG_CFLAGS = -std=gnu11 -Wextra $(if $(WERROR),-Werror) -Wno-unused-parameter
+PG_CFLAGS = $(if $(filter 15 16 17 18,$(MAJORVERSION)),-std=gnu11) -Wextra $(if $(WERROR),-Werror) -Wno-unused-parameter
 # a server that gcc built hands on its flags, and headers with its attributes, of which clang does not know all
 ifneq ($(findstring clang,$(CC)),)
 PG_CFLAGS += -Wno-unknown-warning-option -Wno-ignored-optimization-argument -Wno-ignored-attributes
