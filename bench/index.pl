@@ -18,6 +18,7 @@ my $session = Session->new($psql, 'postgres');
 # a name, the table, the columns of the index
 my @shapes = (
 	[ 'names', 'names', 'k' ],
+	[ 'names, in order', 'names_sorted', 'k' ],
 	[ 'names, unique', 'names', 'k, id' ],
 	[ 'text, date', 'text_date', 'k, d' ],
 	[ 'text, date, in order', 'text_dates', 'k, d' ],
@@ -26,6 +27,7 @@ my @shapes = (
 	[ 'ICU names, in order', 'icu_names', 'k COLLATE "en-x-icu"' ],
 	[ 'ICU comments', 'comments', 'k COLLATE "en-x-icu"' ],
 	[ 'int4 few, timestamp', 'few_stamps', 'k, t' ],
+	[ 'the same, in order', 'stamps', 'k, t' ],
 	[ 'lower(names)', 'names', 'lower(k)' ],
 	[ 'varied names', 'varied', 'k' ],
 	[ 'ascending texts', 'codes', 'k' ],
@@ -44,7 +46,9 @@ my %tables = (
 	codes => "SELECT 'Customer#' || lpad(i::text, 9, '0') k FROM generate_series(1, $rows) i",
 	text_date => "SELECT substr(k, 1, 2) k, date '2020-01-01' + (random() * 1000)::int d FROM (SELECT $word k FROM "
 		. "generate_series(1, $rows)) s",
-	# what PostgreSQL takes of these is about what it takes of rows that gpusort has sorted
+	# what PostgreSQL takes of these, without workers, is about what it takes of rows that gpusort has sorted
+	names_sorted => 'SELECT * FROM names ORDER BY k',
+	stamps => 'SELECT * FROM few_stamps ORDER BY k, t',
 	icu_names => 'SELECT * FROM names ORDER BY k COLLATE "en-x-icu"',
 	text_dates => 'SELECT * FROM text_date ORDER BY k, d',
 	comments => "SELECT substr(string_agg(w, ' '), 1, 60) k FROM (SELECT i, ('{the,furiously,regular,deposits,haggle,"
@@ -61,6 +65,16 @@ sub used
 	open my $stat, '<', "/proc/$postmaster/stat" or die "stat: $!";
 	my @fields = split / /, readline($stat) =~ s/^.*\) //sr;
 	return $session->cpu_ms + ($fields[13] + $fields[14]) * $tick;
+}
+
+# Makes a table, and before it one that it is made of.
+sub make
+{
+	my ($table) = @_;
+	my ($from) = $tables{$table} =~ /^SELECT \* FROM (\w+) ORDER/;
+
+	make($from) if $from && $session->query("SELECT to_regclass('$from') IS NULL") eq 't';
+	$session->query("CREATE TABLE $table AS $tables{$table}; VACUUM ANALYZE $table");
 }
 
 # One build: milliseconds, and those of processors.
@@ -89,7 +103,7 @@ foreach my $shape (@shapes)
 	next if $name !~ /$only/;
 	if ($session->query("SELECT to_regclass('$table') IS NULL") eq 't')
 	{
-		$session->query("CREATE TABLE $table AS $tables{$table}; VACUUM ANALYZE $table");
+		make($table);
 	}
 	build('off', $table, $columns);
 	my $before = built();
