@@ -207,6 +207,7 @@ sub attempt
 # is left behind.  Calls of the service never end in an error.  %how: name, settings, query, its expected answer, and
 #   kind         of the calls
 #   gpu          the query asks the service
+#   ready        a function that waits until the service can answer it
 #   anybody      in any process, not in the backend alone; service: in the service
 #   all          from the one that is chosen on, all fail
 #   error        with which they fail, if not their usual one
@@ -218,6 +219,7 @@ sub sweep
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');
 	my $service = $how{gpu} ? running_service($node, $title) : undef;
+	$how{ready}->() if $how{ready};
 	my $counted = $how{service} ? $service : $how{anybody} ? 0 : $pid;
 	my ($done, $deaths, $resting) = (0, 0);
 	my @wrong;
@@ -244,6 +246,7 @@ sub sweep
 		# one that has ended begins anew, as if it never had
 		$deaths++;
 		$counted = running_service($node, $title);
+		$how{ready}->() if $how{ready};
 		$session->query($how{query});
 	}
 	is(join("\n", @wrong), '', "$title: right, or a clean error, $done times of $count calls");
