@@ -1,6 +1,7 @@
 # Every allocation, system call and write of a temporary file fails once, in a sort, a spilled sort, an aggregate, a
-# function, an index build and rows that go to the client: the answer is right, or there is a clean error, and nothing is
-# left behind.  All of them are for `make test-large`; `make test` takes some, by the seed.  ASKS=spilled asks that alone.
+# function, an index build and rows that go to the client: the answer is right, or there is a clean error, and nothing
+# is left behind.  All of them are for `make test-large`; `make test` takes some, by the seed.  ASKS=spilled asks that
+# alone.
 # tags: slow
 use strict;
 use warnings;
@@ -24,9 +25,10 @@ make_tables($node);
 
 my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; '
   . 'SET max_parallel_workers_per_gather = 2';
-# an index that is built, read and given up again
-my $by_index = 'BEGIN; CREATE INDEX built ON t (s, k); SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; '
-	. 'SET LOCAL enable_sort = off; ' . rows_hash("SELECT i FROM t WHERE s > '' ORDER BY s, k") . '; ROLLBACK';
+# an index that is built and read, and given up afterwards
+my $by_index = 'BEGIN; CREATE INDEX built ON t (s, k); SET LOCAL enable_seqscan = off; '
+	. 'SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; '
+	. rows_hash("SELECT i FROM t WHERE s > '' ORDER BY s, k");
 my %asks = (
 	%asks_of_all,
 	back => [
@@ -56,7 +58,8 @@ foreach my $name (asked(keys %asks))
 		query => $query,
 		expected => $node->safe_psql('postgres',
 			"$settings; SET gpusort.enabled = off; SET gpusort.aggregates = off; $query"),
-		anybody => scalar($name =~ /parallel|shares/));
+		anybody => scalar($name =~ /parallel|shares/),
+		open => scalar($name =~ /index/));
 
 	sweep($node, %how, kind => 'palloc');
 	sweep($node, %how, kind => 'memory', anybody => 0);
