@@ -145,7 +145,7 @@ sub sorts
 	return ($bottom + 72, $svg);
 }
 
-# ClickBench's queries: for each two bars, columns on one side and DuckDB; hollow where columns have no part in the answer.
+# ClickBench's queries: for each two bars, columns on one side and DuckDB; hollow where columns have no part in it.
 sub clickbench
 {
 	my ($c, $name, $ours) = @_;
