@@ -355,6 +355,49 @@ is($node->safe_psql('postgres', q{SELECT indcheckxmin, checked('ours') FROM pg_i
 	WHERE indexrelid = 'ours'::regclass}), 't|checked',
 	'old snapshots do not use an index that lacks their rows');
 $writer->query_safe('COMMIT');
+$node->safe_psql('postgres', 'DROP INDEX ours');
+
+# rows that only an old snapshot sees are in a unique index, beside live ones with their keys, unless a HOT chain breaks
+my $by_index = 'SELECT string_agg(k || $$:$$ || v, $$,$$) FROM (SELECT * FROM dead ORDER BY k) x';
+foreach my $case (
+	[ 'v = v + 1', 0, 'f|checked', qr/Index Scan using ours/ ], [ 'v = v + 1', 2, 'f|checked', qr/Index Scan using ours/ ],
+	[ 'k = -k', 0, 't|checked', qr/Seq Scan/ ], [ 'k = -k', 2, 't|checked', qr/Seq Scan/ ])
+{
+	my ($change, $workers, $index, $plan) = @$case;
+	my $what = "$change, $workers workers";
+
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE dead (k int, v int) WITH (fillfactor = 40, parallel_workers = 2);
+INSERT INTO dead SELECT i, i % 10 FROM generate_series(1, 3000) i;
+CREATE INDEX ON dead (v);
+SQL
+	$writer->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL enable_seqscan = off');
+	my $old_rows = $writer->query_safe($by_index);
+	$node->safe_psql('postgres', <<"SQL");
+DELETE FROM dead WHERE k % 7 = 0;
+INSERT INTO dead SELECT i, -1 FROM generate_series(7, 3000, 7) i;
+UPDATE dead SET $change WHERE k % 5 = 0;
+INSERT INTO dead SELECT i, -2 FROM generate_series(5, 3000, 5) i EXCEPT SELECT k, -2 FROM dead;
+SQL
+	my $new_rows = $node->safe_psql('postgres', "SET gpusort.enabled = off; $by_index");
+	my $built = $node->safe_psql('postgres', q{SELECT counted('index')});
+	$node->psql('postgres', "SET max_parallel_maintenance_workers = $workers; CREATE UNIQUE INDEX ours ON dead (k)",
+		stderr => \$err);
+	is($err, '', "$what: dead rows are no duplicates");
+	is($node->safe_psql('postgres', q{SELECT counted('index')}) - $built, 1, "$what: gpusort builds");
+	is($node->safe_psql('postgres', q{SELECT indcheckxmin, checked('ours') FROM pg_index
+		WHERE indexrelid = 'ours'::regclass}), $index, "$what: whom the index is for");
+	like($writer->query_safe("EXPLAIN $by_index"), $plan, "$what: the old snapshot's plan");
+	is($writer->query_safe($by_index), $old_rows, "$what: its rows");
+	is($node->safe_psql('postgres', "SET enable_seqscan = off; $by_index"), $new_rows, "$what: the rows of a new one");
+	is($node->safe_psql('postgres', <<"SQL"), 'same pages', "$what: the index is PostgreSQL's");
+SET gpusort.index_builds = off;
+CREATE UNIQUE INDEX theirs ON dead (k);
+SELECT same_pages('ours', 'theirs');
+SQL
+	$writer->query_safe('COMMIT');
+	$node->safe_psql('postgres', 'DROP TABLE dead');
+}
 $writer->quit;
 
 $node->stop;
