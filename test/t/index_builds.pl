@@ -360,8 +360,10 @@ $node->safe_psql('postgres', 'DROP INDEX ours');
 # rows that only an old snapshot sees are in a unique index, beside live ones with their keys, unless a HOT chain breaks
 my $by_index = 'SELECT string_agg(k || $$:$$ || v, $$,$$) FROM (SELECT * FROM dead ORDER BY k) x';
 foreach my $case (
-	[ 'v = v + 1', 0, 'f|checked', qr/Index Scan using ours/ ], [ 'v = v + 1', 2, 'f|checked', qr/Index Scan using ours/ ],
-	[ 'k = -k', 0, 't|checked', qr/Seq Scan/ ], [ 'k = -k', 2, 't|checked', qr/Seq Scan/ ])
+	[ 'v = v + 1', 0, 'f|checked', qr/Index Scan using ours/ ],
+	[ 'v = v + 1', 2, 'f|checked', qr/Index Scan using ours/ ],
+	[ 'k = -k', 0, 't|checked', qr/Seq Scan/ ],
+	[ 'k = -k', 2, 't|checked', qr/Seq Scan/ ])
 {
 	my ($change, $workers, $index, $plan) = @$case;
 	my $what = "$change, $workers workers";
