@@ -87,13 +87,13 @@ typedef struct column_copy
 {
 	uint64_t bytes;
 	gs_held held;
+	uint32_t users; /* questions that read it, or are about to make it */
 } column_copy;
 
 /* Those of a segment that lies on a device; all but ncolumns is protected by columns_copies.c's mutex. */
 typedef struct segment_copies
 {
 	struct segment_copies *next, **link; /* of all that may have some; link NULL: it never had one */
-	uint32_t users;						 /* questions that read them */
 	uint32_t ncolumns;
 	column_copy columns[];
 } segment_copies;
@@ -419,7 +419,7 @@ typedef struct grouping
 	row_segments rows_of; /* of a question about rows, or ranks */
 	bool ended;			  /* all rows have been taken */
 	place *added_at;	  /* where added rows lie, which a question that goes to the host later leaves there */
-	uint32_t copied;	  /* segments before this place whose copies are in use */
+	uint64_t copied;	  /* the first columns, of all segments, whose copies are in use */
 	uint32_t copies;	  /* of columns, that were made for this question */
 	bool ranked;		  /* some column has ranks */
 	char *ranked_values;  /* of all segments */

@@ -3,7 +3,8 @@
  * copies in host memory: of the segments of the pinned version, which never change, and of rows that the client added.
  *
  * A copy stays with its segment, as scratch, until the segment goes or memory is short: over 5 million rows copying
- * took up to 60 times as long as the answer.
+ * took up to 60 times as long as the answer.  Questions keep the columns that they read, and no others of a segment:
+ * these would take the room that they work in.
  */
 #include "columns.h"
 
@@ -17,6 +18,15 @@ static place *
 place_of(const grouping *g, uint32_t index)
 {
 	return index < g->rows_of.held ? gsd_table_with(g, index)->t->place : g->added_at;
+}
+
+/*
+ * Returns the column of a named segment that a question's column is, or GSD_POSITIONS, which has no copy.
+ */
+static uint32_t
+column_of(const grouping *g, uint32_t index, uint32_t column)
+{
+	return index < g->rows_of.held ? gsd_table_with(g, index)->columns[column] : column;
 }
 
 /*
@@ -64,7 +74,8 @@ settle(const segment *s, uint32_t column, column_copy *made)
 	pthread_mutex_lock(&mutex);
 	if (copy->bytes == 0 && made->bytes > 0)
 	{
-		*copy = *made;
+		copy->held = made->held;
+		copy->bytes = made->bytes;
 		*made = (column_copy){0};
 	}
 	there = copy->bytes > 0;
@@ -75,40 +86,13 @@ settle(const segment *s, uint32_t column, column_copy *made)
 }
 
 /*
- * Has a column of a named segment lie in host memory; nothing for one that has no values, as that of positions.
- */
-static gs_status
-put_column(grouping *g, uint32_t index, uint32_t column)
-{
-	const segment *s = g->rows_of.of[index];
-	const page_job *j = gsd_table_with(g, index);
-	const bool added = index >= g->rows_of.held;
-	const uint32_t own = added ? column : j->columns[column]; /* column of the segment */
-	gs_held *held = &g->rows_of.columns[(uint64_t) index * j->ncolumns + column];
-	column_copy made = {0};
-	const column_copy *copy;
-
-	if (held->values == NULL)
-		return GS_OK;
-	copy = settle(s, own, &made);
-	if (copy == NULL)
-	{
-		GS_TRY(make_copy(s, place_of(g, index), held, added ? j->types[column] : (gs_type) j->t->types[own], &made));
-		g->copies++;
-		copy = settle(s, own, &made);
-	}
-	*held = copy->held;
-	return GS_OK;
-}
-
-/*
- * Counts a question among the users of a segment's copies, or no more.
+ * Counts a question among the users of a copy, or no more.
  */
 static void
-use(segment_copies *copies, bool begins)
+use(segment_copies *copies, uint32_t column, bool begins)
 {
 	pthread_mutex_lock(&mutex);
-	copies->users += begins ? 1 : -1;
+	copies->columns[column].users += begins ? 1 : -1;
 	if (begins && copies->link == NULL)
 	{
 		copies->next = all;
@@ -120,25 +104,59 @@ use(segment_copies *copies, bool begins)
 	pthread_mutex_unlock(&mutex);
 }
 
+/*
+ * Has a column of a named segment lie in host memory.  The question is among its copy's users.
+ */
+static gs_status
+put_column(grouping *g, uint32_t index, uint32_t column)
+{
+	const segment *s = g->rows_of.of[index];
+	const page_job *j = gsd_table_with(g, index);
+	const uint32_t own = column_of(g, index, column);
+	gs_held *held = &g->rows_of.columns[(uint64_t) index * j->ncolumns + column];
+	column_copy made = {0};
+	const column_copy *copy = settle(s, own, &made);
+
+	if (copy == NULL)
+	{
+		const bool added = index >= g->rows_of.held;
+
+		GS_TRY(make_copy(s, place_of(g, index), held, added ? j->types[column] : (gs_type) j->t->types[own], &made));
+		g->copies++;
+		copy = settle(s, own, &made);
+	}
+	*held = copy->held;
+	return GS_OK;
+}
+
+/*
+ * Returns the copies of a named segment's column, which lies on a device, or NULL.
+ */
+static segment_copies *
+copies_of(const grouping *g, uint32_t index, uint32_t column)
+{
+	const bool there = place_of(g, index)->dev != NULL && column_of(g, index, column) != GSD_POSITIONS;
+
+	return there ? g->rows_of.of[index]->copies : NULL;
+}
+
 gs_status
 gsd_copies_put(grouping *g)
 {
-	for (uint32_t i = 0; i < g->rows_of.n; i++, g->copied = i)
-	{
-		if (place_of(g, i)->dev == NULL)
-			continue;
-		if (gsd_poll_client(g->pages->c) != 0)
-			return GS_CANCELLED;
-		use(g->rows_of.of[i]->copies, true);
-		for (uint32_t c = 0; c < g->pages->ncolumns; c++)
-		{
-			gs_status status = put_column(g, i, c);
+	const uint32_t ncolumns = g->pages->ncolumns;
 
-			if (status == GS_OK)
-				continue;
-			use(g->rows_of.of[i]->copies, false);
-			return status;
-		}
+	while (g->copied < (uint64_t) g->rows_of.n * ncolumns)
+	{
+		const uint32_t index = (uint32_t) (g->copied / ncolumns), column = (uint32_t) (g->copied % ncolumns);
+		segment_copies *copies = copies_of(g, index, column);
+
+		if (copies != NULL && gsd_poll_client(g->pages->c) != 0)
+			return GS_CANCELLED;
+		g->copied++;
+		if (copies == NULL)
+			continue;
+		use(copies, column_of(g, index, column), true);
+		GS_TRY(put_column(g, index, column));
 	}
 	return GS_OK;
 }
@@ -146,28 +164,43 @@ gsd_copies_put(grouping *g)
 void
 gsd_copies_leave(grouping *g)
 {
-	for (uint32_t i = 0; i < g->copied; i++)
-		if (place_of(g, i)->dev != NULL)
-			use(g->rows_of.of[i]->copies, false);
-	g->copied = 0;
+	const uint32_t ncolumns = g->pages->ncolumns;
+
+	for (; g->copied > 0; g->copied--)
+	{
+		const uint64_t last = g->copied - 1;
+		const uint32_t index = (uint32_t) (last / ncolumns), column = (uint32_t) (last % ncolumns);
+		segment_copies *copies = copies_of(g, index, column);
+
+		if (copies != NULL)
+			use(copies, column_of(g, index, column), false);
+	}
 }
 
 /*
- * Frees a segment's copies.  The mutex is held.
+ * Frees a segment's copies that no question reads.  The mutex is held.
  */
 static void
 free_copies(segment_copies *copies)
 {
+	bool used = false;
+
+	for (uint32_t c = 0; c < copies->ncolumns; c++)
+	{
+		column_copy *copy = &copies->columns[c];
+
+		used |= copy->users > 0;
+		if (copy->users > 0 || copy->bytes == 0)
+			continue;
+		free_copy(copy);
+		*copy = (column_copy){0};
+	}
+	if (used)
+		return;
 	*copies->link = copies->next;
 	if (copies->next != NULL)
 		copies->next->link = copies->link;
 	copies->link = NULL;
-	for (uint32_t c = 0; c < copies->ncolumns; c++)
-		if (copies->columns[c].bytes > 0)
-		{
-			free_copy(&copies->columns[c]);
-			copies->columns[c] = (column_copy){0};
-		}
 }
 
 void
@@ -188,8 +221,7 @@ gsd_copies_drop(void)
 	for (segment_copies *copies = all; copies != NULL; copies = next)
 	{
 		next = copies->next;
-		if (copies->users == 0)
-			free_copies(copies);
+		free_copies(copies);
 	}
 	pthread_mutex_unlock(&mutex);
 }

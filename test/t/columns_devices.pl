@@ -159,6 +159,20 @@ foreach my $case ([ '1MB', 'not used (out of device memory)' ], [ '1GB', $cpu ])
 	wait_until(sub { ((engines($large))[0] // '') eq $by }, "with $limit: $by", 20);
 }
 
+# those of other columns give way to what a question works in, also in the segments that it reads
+my @in_turn = (
+	'SELECT min(s), sum(id), sum(n) FROM t',
+	'SELECT min(u), percentile_disc(0.5) WITHIN GROUP (ORDER BY a) FROM t');
+foreach my $limit (7 .. 9)
+{
+	$node->append_conf('postgresql.conf', "gpusort.columns_memory = ${limit}MB");
+	forgive($node);
+	one('SELECT pg_sleep(1)');
+	is_deeply([ engines(@in_turn) ], [ ($cpu) x 2 ], "of other columns, with ${limit}MB");
+}
+$node->append_conf('postgresql.conf', 'gpusort.columns_memory = 1GB');
+forgive($node);
+
 # several at once, whose copies wait for each other
 my $together = $node->basedir . '/together.sql';
 append_to_file($together, "SET gpusort.columns = force;\n$large;\n$strings[3];\n");
