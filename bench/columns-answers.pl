@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# columns-answers.pl BINDIR DATABASE: queries with gpusort.columns on and off, as psql measures them.
+# columns-answers.pl BINDIR DATABASE: queries with gpusort.columns on and off (or the setting that
+# WITHOUT names, as gpusort.enabled for PostgreSQL alone), as psql measures them.
 #
 #   warm       in a session that has asked before: medians of RUNS (default 9) with columns, then of RUNS_OFF
 #              (default 3) without; and where the time of one goes by EXPLAIN ANALYZE
@@ -16,6 +17,7 @@ use Session;
 
 my ($bindir, $database) = @ARGV;
 my $runs = $ENV{RUNS} || 9;
+my $without = $ENV{WITHOUT} // 'gpusort.columns';
 my %runs_of = (on => $runs, off => $ENV{RUNS_OFF} || 3);
 my $sessions = $ENV{SESSIONS} || 64;
 my $seconds = $ENV{SECONDS_EACH} || 10;
@@ -132,14 +134,14 @@ sub warm
 	$session->query("\\timing on\n");
 	foreach my $mode (qw(on off))
 	{
-		$session->query("SET gpusort.columns = $mode");
+		$session->query("SET $without = $mode");
 		for my $run (0 .. $runs_of{$mode})
 		{
 			my $ms = timed($session, $query);
 			push @{ $ms{$mode} }, $ms if $run > 0;
 		}
 	}
-	$session->query("SET gpusort.columns = on;\n\\timing off\n");
+	$session->query("SET $without = on;\n\\timing off\n");
 	my ($on, $off) = map { Session::median(@{ $ms{$_} }) } qw(on off);
 	say_line($name, sprintf '%8.2f ms with columns (least %.2f), %8.1f without: %6.1f times; %s, %d rows', $on,
 		min(@{ $ms{on} }), $off, $off / $on, $engine, $rows);
@@ -158,7 +160,7 @@ sub first
 		{
 			my $new = Session->new($psql, $database);
 
-			$new->query("SET gpusort.columns = $mode;\n\\timing on\n");
+			$new->query("SET $without = $mode;\n\\timing on\n");
 			push @{ $ms{$mode} }, timed($new, $query);
 			$new->finish;
 		}

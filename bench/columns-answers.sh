@@ -10,7 +10,7 @@
 #   TPCHGEN, TPCH_DATA  as in everyday.sh
 #   SETTINGS  more lines for postgresql.conf, such as those of a large server
 #   QUERIES   a pattern of the names of queries, else all
-#   RUNS, RUNS_OFF, SESSIONS, SECONDS_EACH  columns-answers.pl's
+#   WITHOUT, RUNS, RUNS_OFF, SESSIONS, SECONDS_EACH  columns-answers.pl's
 . "$(dirname "$0")/lib.sh"
 
 label=cpu$(nproc)
