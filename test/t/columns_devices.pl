@@ -144,6 +144,15 @@ SKIP:
 	wait_until_held();
 }
 
+# segments of pages whose rows have all gone, and of which there is nothing to copy
+one("CREATE TABLE e AS SELECT i AS id, 's' || i % 7 AS s FROM generate_series(1, 30000) i");
+one('VACUUM e');
+one("SELECT gpusort_columns_add('e')");
+one('DELETE FROM e WHERE id < 29000');
+one('VACUUM e');
+wait_until(sub { one("SELECT from_columns > 100 FROM gpusort_columns_check('e', '{id}')") eq 't' }, 'empty pages');
+answered_by($cpu, 'empty pages', 'SELECT min(s), max(s), count(id) FROM e');
+
 # copies are memory of questions, within the limit and its least share
 my $large = 'SELECT min(s), count(DISTINCT id), sum(n), max(a) FROM t';
 one("INSERT INTO t SELECT i, i % 100, 's' || i % 3000, 'u', i FROM generate_series(1, 900000) i");

@@ -71,7 +71,8 @@ take_arrays(cuda_windows *w, u32 first_bytes)
 	size_t sort = gs_sort_temp_bytes(engine, first_bytes == 4 ? GS_U32 : GS_U64, w->told ? 0 : 4, rows);
 	const size_t scan = gs_scan_temp_bytes(engine, GS_U64, rows + 1);
 	const bool selected = w->placed && w->g.lists.nterms > 0;
-	const size_t select = selected ? gs_select_temp_bytes(engine, GS_U64, rows) : 0;
+	const size_t narrow = selected ? gs_select_temp_bytes(engine, GS_U32, rows) : 0;
+	const size_t wide = selected ? gs_select_temp_bytes(engine, GS_U64, rows) : 0;
 
 	if (w->nlower > 0)
 	{
@@ -88,7 +89,8 @@ take_arrays(cuda_windows *w, u32 first_bytes)
 	if (selected)
 		GS_TRY(take(&w->g, rows, &a->passed));
 	a->temp_bytes = sort > scan ? sort : scan;
-	a->temp_bytes = select > a->temp_bytes ? select : a->temp_bytes;
+	a->temp_bytes = narrow > a->temp_bytes ? narrow : a->temp_bytes;
+	a->temp_bytes = wide > a->temp_bytes ? wide : a->temp_bytes;
 	return take(&w->g, a->temp_bytes, (u8 **) &a->temp);
 }
 
