@@ -21,7 +21,7 @@
 #define ROW_BYTES 64
 #define LEAST_RESERVED ((uint64_t) 16 << 20)
 
-/* Questions that have copies of a device's columns: one's are made while another's are read, and no more are there. */
+/* Questions that copy a device's columns, or wait with copies: one makes its own while another computes. */
 static turn_queue copying = {.left = 2};
 
 /*

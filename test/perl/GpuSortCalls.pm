@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 use Cwd qw(abs_path);
+use Errno qw(EINTR);
 use Exporter 'import';
 use Fcntl;
 use GpuSortService;
@@ -13,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(build_calls preloaded make_tables rows_hash %asks_of_all asked sweep);
+our @EXPORT = qw(build_calls preloaded make_tables rows_hash %asks_of_all asked sweep sweep_service);
 
 # as in test/calls/failing_calls.h
 my %kinds = (memory => 1, palloc => 2, system => 3, write => 4);
@@ -269,6 +270,24 @@ sub sweep
 	is(changed($resting, sub { service_state($node, $counted) }), '', "$title: the service has given all back")
 		if $how{service};
 	return $deaths;
+}
+
+# Lets calls of each kind fail in the service and in the backend of a query that asks it; %how as sweep's.
+sub sweep_service
+{
+	my ($node, %how) = @_;
+
+	foreach my $who ('service', 'backend')
+	{
+		my %where = (%how, name => "$how{name}, $who", service => $who eq 'service');
+
+		sweep($node, %where, kind => 'memory');
+		sweep($node, %where, kind => 'system');
+		sweep($node, %where, kind => 'system', all => 1, some => 3);
+		sweep($node, %where, kind => 'system', error => EINTR);
+	}
+	sweep($node, %how, kind => 'palloc');
+	return;
 }
 
 # the random numbers of a run can be had again

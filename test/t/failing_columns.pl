@@ -5,7 +5,6 @@
 use strict;
 use warnings;
 
-use Errno qw(EINTR);
 use GpuSortAnswers;
 use GpuSortCalls;
 use GpuSortService;
@@ -47,22 +46,14 @@ foreach my $name (asked(keys %asks))
 {
 	my $query = $asks{$name};
 	my %how = (
+		name => "$name of columns",
 		gpu => 1,
 		settings => '',
 		query => $query,
 		ready => sub { from_columns($query) },
 		expected => $node->safe_psql('postgres', "SET gpusort.enabled = off; $query"));
 
-	foreach my $who ('service', 'backend')
-	{
-		my %where = (%how, name => "$name of columns, $who", service => $who eq 'service');
-
-		sweep($node, %where, kind => 'memory');
-		sweep($node, %where, kind => 'system');
-		sweep($node, %where, kind => 'system', all => 1, some => 3);
-		sweep($node, %where, kind => 'system', error => EINTR);
-	}
-	sweep($node, %how, name => "$name of columns", kind => 'palloc');
+	sweep_service($node, %how);
 }
 sound($node);
 $node->stop;

@@ -5,7 +5,6 @@
 use strict;
 use warnings;
 
-use Errno qw(EINTR);
 use GpuSortCalls;
 use GpuSortService;
 use PostgreSQL::Test::Utils;
@@ -32,16 +31,7 @@ foreach my $name (asked(keys %asks_of_all))
 		expected => $node->safe_psql('postgres',
 			"$settings; SET gpusort.engine = cpu; SET gpusort.enabled = off; SET gpusort.aggregates = off; $query"));
 
-	foreach my $who ('service', 'backend')
-	{
-		my %where = (%how, name => "$name, $who", service => $who eq 'service');
-
-		sweep($node, %where, kind => 'memory');
-		sweep($node, %where, kind => 'system');
-		sweep($node, %where, kind => 'system', all => 1, some => 3);
-		sweep($node, %where, kind => 'system', error => EINTR);
-	}
-	sweep($node, %how, kind => 'palloc');
+	sweep_service($node, %how);
 }
 sound($node);
 $node->stop;
