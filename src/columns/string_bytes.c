@@ -8,6 +8,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/lsyscache.h"
 
+#include "src/base/compat.h"
 #include "string_bytes.h"
 
 /* Bytes that are looked at together. */
