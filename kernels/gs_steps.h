@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 #define GS_STEPS_MAGIC 0x70737367u /* "gssp" */
-#define GS_STEPS_MAX_BYTES 262144u
+#define GS_STEPS_MAX_BYTES 8388608u
 #define GS_STEPS_MAX_COLUMNS 64u /* those that steps give included */
 #define GS_STEPS_MAX_STEPS 24u
 #define GS_STEPS_MAX_AGGREGATES 64u

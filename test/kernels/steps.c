@@ -299,6 +299,59 @@ largest_sum(void)
 	drop(&values);
 }
 
+/* Copies a list whose filter has one constant, and gives it so many. */
+static gs_steps *
+lengthen(const steps_list *l, const uint64_t *constants, uint32_t n)
+{
+	const uint32_t more = (n - 1) * (uint32_t) sizeof(gs_constant);
+	char *copy = malloc(l->head.bytes + more);
+	gs_steps *steps = (gs_steps *) copy;
+	gs_filter_step *filter = (gs_filter_step *) (copy + l->head.first);
+	uint32_t at = l->head.first + ((const gs_step *) (l->bytes + l->head.first))->bytes;
+
+	memcpy(copy, l->bytes, at);
+	memcpy(copy + filter->terms[0].constants, constants, n * sizeof(gs_constant));
+	memcpy(copy + at + more, l->bytes + at, l->head.bytes - at);
+	steps->bytes += more;
+	filter->step.bytes += more;
+	filter->terms[0].nconstants = n;
+	return steps;
+}
+
+/* The longest list: bits of codes up to millions. */
+static void
+longest_list(void)
+{
+	static steps_list l;
+	const gs_type type = GS_U32;
+	const uint32_t n = (GS_STEPS_MAX_BYTES - 1024) / sizeof(gs_constant);
+	uint64_t *bits = calloc(n, sizeof(gs_constant));
+	uint32_t values[] = {0, 63, 64, n * 128 - 2, n * 128 - 1, n * 128, UINT32_MAX};
+	array column = make_array(sizeof(values), 0);
+	gs_held held = {column.data, NULL};
+	gs_span span = {0, 0, sizeof(values) / sizeof(values[0])};
+	gs_held_rows rows = {&type, 1, 1, &held, 1, &span};
+	gs_steps *steps;
+	gs_reduced out;
+	size_t temp;
+
+	bits[0] = bits[2 * n - 1] = (uint64_t) 1 << 63;
+	put(&column, values, sizeof(values));
+	list_begin(&l, &type, 1);
+	list_filter(&l, 1);
+	list_term(&l, 0, GS_TEST_IN_BITS, list_integers(&l, &(wide){0}, 1), 1);
+	list_group(&l, 1);
+	list_aggregate(&l, GS_COUNT, NULL, 0);
+	steps = lengthen(&l, bits, n);
+	check(gs_steps_check(steps, steps->bytes) == GS_OK, "longest list");
+	temp = gs_reduce_temp_bytes(engine, &rows, steps);
+	check(gs_reduce_rows(engine, &rows, steps, &out, temp_of(temp), temp) == GS_OK && out.count == 2,
+		  "rows that pass the longest list");
+	drop(&column);
+	free(bits);
+	free(steps);
+}
+
 /* Calls that are wrong. */
 static void
 refused(void)
@@ -342,6 +395,7 @@ test_steps(void)
 		refused();
 		ranges();
 		largest_sum();
+		longest_list();
 		for (int type = 0; type < GS_BYTES; type++)
 			if (!skipped())
 				every_test((gs_type) type);

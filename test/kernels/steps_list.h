@@ -8,12 +8,15 @@
 
 typedef __int128 wide;
 
+/* Bytes of a list, less than GS_STEPS_MAX_BYTES. */
+#define LIST_BYTES (256 * 1024)
+
 typedef struct steps_list
 {
 	union
 	{
 		gs_steps head;
-		uint8_t bytes[GS_STEPS_MAX_BYTES];
+		uint8_t bytes[LIST_BYTES];
 	};
 	uint32_t step; /* offset of the step that is being made */
 	uint32_t next; /* its next term or aggregate */

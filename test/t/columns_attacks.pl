@@ -383,7 +383,8 @@ compared(run($bare)), next_window() for 1 .. 2;
 	my @answer = right('of pages without LSN', run($bare));
 	if ($logged)
 	{
-		is($answer[2], $answer[1], 'they are young pages');
+		# young ones at first, which a window makes old
+		cmp_ok($answer[1], '>', 0, 'they come from columns');
 	}
 	else
 	{
