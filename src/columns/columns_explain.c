@@ -35,7 +35,7 @@ name_columns(Node *node, void *context)
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, WindowFunc))
-		node = (Node *) make_window_call((const WindowFunc *) node);
+		node = make_window_call((const WindowFunc *) node);
 	if (IsA(node, Param))
 		return name_parameter((Param *) node);
 	if (!IsA(node, Var))

@@ -18,6 +18,7 @@
 #include <math.h>
 
 #include "access/detoast.h"
+#include "access/nbtree.h"
 #include "access/tupmacs.h"
 #include "catalog/pg_collation_d.h"
 #include "utils/lsyscache.h"
@@ -494,6 +495,18 @@ sortkey_resume(SortKey *key)
 		(void) take_form(key, GS_U32, encode_dictionary, false, "dictionary");
 }
 
+/* Returns true if an operator's class has sort support; one may lack any comparison function. */
+static bool
+has_sort_support(Oid sortop)
+{
+	Oid			opfamily,
+				type;
+	int16		strategy;
+
+	return get_ordering_op_properties(sortop, &opfamily, &type, &strategy) &&
+		OidIsValid(get_opfamily_proc(opfamily, type, type, BTSORTSUPPORT_PROC));
+}
+
 /* Returns true if an operator without an exact encoding has abbreviated keys with a comparator of the type's own. */
 static bool
 has_own_order(Oid sortop, Oid collation)
@@ -515,7 +528,7 @@ bool
 sortkey_pays(Oid sortop, Oid collation, double rows)
 {
 	return rows >= OWN_ORDER_ROWS || sortkey_is_exact(sortop, collation) || sortkey_tells(sortop) ||
-		!has_own_order(sortop, collation);
+		!has_sort_support(sortop) || !has_own_order(sortop, collation);
 }
 
 void

@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -251,11 +252,40 @@ go_to_parent(Var *var, const ResolveContext *context)
 	}
 }
 
-FuncExpr *
+/* Returns an aggregate over a window as one of all rows. */
+static Aggref *
+make_aggregate_call(const WindowFunc *function)
+{
+	Aggref	   *aggref = makeNode(Aggref);
+	ListCell   *lc;
+
+	aggref->aggfnoid = function->winfnoid;
+	aggref->aggtype = function->wintype;
+	aggref->aggcollid = function->wincollid;
+	aggref->inputcollid = function->inputcollid;
+	aggref->aggfilter = function->aggfilter;
+	aggref->aggstar = function->winstar;
+	aggref->aggkind = AGGKIND_NORMAL;
+	aggref->aggsplit = AGGSPLIT_SIMPLE;
+	aggref->aggno = aggref->aggtransno = -1;
+	aggref->location = -1;
+	foreach(lc, function->args)
+	{
+		Expr	   *argument = lfirst(lc);
+
+		aggref->args = lappend(aggref->args, makeTargetEntry(argument, list_length(aggref->args) + 1, NULL, false));
+		aggref->aggargtypes = lappend_oid(aggref->aggargtypes, exprType((Node *) argument));
+	}
+	return aggref;
+}
+
+Node *
 make_window_call(const WindowFunc *function)
 {
-	return makeFuncExpr(function->winfnoid, function->wintype, function->args, function->wincollid,
-						function->inputcollid, COERCE_EXPLICIT_CALL);
+	if (function->winagg)
+		return (Node *) make_aggregate_call(function);
+	return (Node *) makeFuncExpr(function->winfnoid, function->wintype, function->args, function->wincollid,
+								 function->inputcollid, COERCE_EXPLICIT_CALL);
 }
 
 Node *
@@ -264,7 +294,7 @@ name_windows(Node *node, void *context)
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, WindowFunc))
-		node = (Node *) make_window_call((const WindowFunc *) node);
+		node = make_window_call((const WindowFunc *) node);
 	return expression_tree_mutator(node, name_windows, context);
 }
 
@@ -280,7 +310,7 @@ resolve(Node *node, void *context)
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, WindowFunc))
-		node = (Node *) make_window_call((const WindowFunc *) node);
+		node = make_window_call((const WindowFunc *) node);
 	if (!IsA(node, Var))
 		return expression_tree_mutator(node, resolve, context);
 	check_stack_depth();

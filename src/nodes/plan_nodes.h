@@ -22,8 +22,11 @@ extern Expr *make_column(int varno, AttrNumber attno, const Expr *like);
 /* Returns a target list that passes all columns of a list through, without a projection; varno says from where. */
 extern List *number_columns(const List *columns, int varno);
 
-/* Returns a window function as a call without its window: from 18 on EXPLAIN finds windows only in their own nodes. */
-extern FuncExpr *make_window_call(const WindowFunc *function);
+/*
+ * Returns a window function as a call without its window: from 18 on EXPLAIN finds windows only in their own nodes.  An
+ * aggregate is one still, as EXPLAIN looks for one below a constructor of JSON.
+ */
+extern Node *make_window_call(const WindowFunc *function);
 
 /* Mutator: has the window functions in an expression be such calls. */
 extern Node *name_windows(Node *node, void *context);

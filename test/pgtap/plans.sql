@@ -1,6 +1,6 @@
 -- EXPLAIN reads as it does for PostgreSQL's own sorts, whatever this version of the server says of a plan.
 \ir setup.psql
-SELECT plan(31);
+SELECT plan(34);
 
 CREATE TEMP TABLE p (id serial, a integer, b integer, t text, r int4range);
 INSERT INTO p (a, b, t, r) SELECT i * 7919 % 1009, i % 10, 'x' || i % 97, int4range(i % 50, i % 50 + i % 7) FROM generate_series(1, 3000) AS i;
@@ -80,5 +80,24 @@ CREATE TEMP VIEW anew AS SELECT q, (SELECT string_agg(v || ':' || y, ' ') FROM (
 SELECT matches(pg_temp.plan_of('SELECT * FROM anew'), 'Nested Loop Left Join.*GpuSort', 'a sort is the inner side');
 SELECT is((SELECT string_agg(list, '; ' ORDER BY q) FROM anew), '1:201 1:101 1:1 2:201 2:101 2:1; 1:202 1:102 1:2 2:202 2:102 2:2; 1:203 1:103 1:3 2:203 2:103 2:3',
 	'it is rewound, and read anew');
+
+-- EXPLAIN VERBOSE finds aggregates of JSON below a constructor that is above a sort, where the server's version can, and sorts by a class without
+-- any comparison function, which fail only when they run, are shown as well
+CREATE FUNCTION pg_temp.explained(query text, enabled text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('gpusort.enabled', enabled, true);
+	EXECUTE 'EXPLAIN (VERBOSE) ' || query;
+	RETURN 'explained';
+EXCEPTION WHEN OTHERS THEN RETURN SQLERRM;
+END $$;
+SELECT is(pg_temp.explained(query, 'on'), pg_temp.explained(query, 'off'), query)
+FROM (VALUES ('SELECT JSON_ARRAYAGG(a NULL ON NULL RETURNING jsonb) OVER (ORDER BY a DESC), row_number() OVER (ORDER BY a) FROM p')) AS x (query);
+CREATE SCHEMA incomplete;
+CREATE OPERATOR incomplete.< (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = int8lt, COMMUTATOR = OPERATOR(incomplete.>));
+CREATE OPERATOR incomplete.> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = int8gt, COMMUTATOR = OPERATOR(incomplete.<));
+CREATE OPERATOR incomplete.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = int8eq, COMMUTATOR = OPERATOR(incomplete.=), MERGES);
+CREATE OPERATOR CLASS incomplete.ops FOR TYPE bigint USING btree AS OPERATOR 1 incomplete.<, OPERATOR 3 incomplete.=, OPERATOR 5 incomplete.>;
+SELECT is(pg_temp.explained('SELECT a FROM p ORDER BY a::bigint USING OPERATOR(incomplete.<)', enabled), 'explained', 'no comparison function: ' || enabled)
+FROM (VALUES ('off'), ('on')) AS x (enabled);
 
 SELECT * FROM finish();
