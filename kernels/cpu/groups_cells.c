@@ -170,8 +170,11 @@ make_parts(gs_cpu_groups *g, uint32_t stream, uint32_t slot)
 
 	for (uint32_t i = 0; i < cells; i++)
 		cell.all += counts[i];
+	/* of no values none has a rank */
+	if (cell.all == 0)
+		return GS_OK;
 	nranks = gs_ranks_asked(g, stream, cell.all, ranks);
-	for (uint32_t i = 0; i < cells && cell.all > 0; cell.before += cell.n, i++)
+	for (uint32_t i = 0; i < cells; cell.before += cell.n, i++)
 	{
 		cell.n = counts[i];
 		if (!asked(ranks, nranks, cell.before, cell.n))

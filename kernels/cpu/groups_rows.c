@@ -17,9 +17,14 @@ gs_ahead
 gs_ahead_of(const gs_group_job *j, uint64_t columns, uint32_t n)
 {
 	const gs_rows_block *b = &j->block;
-	uint32_t c = columns != 0 ? (uint32_t) __builtin_ctzll(columns) : 0;
-	size_t width = columns != 0 ? gs_width_of((gs_type) j->g->head.steps->types[c]) : 0;
+	uint32_t c;
+	size_t width;
 
+	/* no columns: what is there already */
+	if (columns == 0)
+		return (gs_ahead){(const char *) b, 0};
+	c = (uint32_t) __builtin_ctzll(columns);
+	width = gs_width_of((gs_type) j->g->head.steps->types[c]);
 	return (gs_ahead){(const char *) b->columns[c].values + (b->first + b->n) * width, width * b->n / n};
 }
 

@@ -45,10 +45,11 @@ join_counts(gs_places *p, uint64_t *counts)
 	memset(counts, 0, GS_PLACE_BUCKETS * sizeof(*counts));
 	for (uint32_t i = 0; i < p->head.workers; i++)
 	{
-		uint32_t *even = p->workers[i].counts.data, *odd = even + GS_PLACE_BUCKETS + 1;
+		uint32_t *even = p->workers[i].counts.data, *odd;
 
 		if (even == NULL)
 			continue;
+		odd = even + GS_PLACE_BUCKETS + 1;
 		for (uint32_t b = 0; b < GS_PLACE_BUCKETS; b++)
 			counts[b] += (uint64_t) even[b] + odd[b];
 		memset(even, 0, 2 * (GS_PLACE_BUCKETS + 1) * sizeof(*even));

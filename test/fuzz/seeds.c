@@ -5,6 +5,7 @@
 #include "kernels/gs.h"
 #include "src/service/dictionary.h"
 #include "src/service/protocol.h"
+#include "test/kernels/steps_examples.h"
 
 #include <string.h>
 
@@ -102,6 +103,22 @@ columns_messages(const char *dir, int number)
 	save(dir, "message", number++, &m, m.head.bytes, "", 0);
 }
 
+/* Lists of steps, each over two tables. */
+static void
+lists(const char *dir)
+{
+	static void (*const make[])(steps_list *) = {groups_example, rows_example, windows_example, computed_example};
+	static steps_list l;
+
+	for (int i = 0; i < 8; i++)
+	{
+		uint8_t choices[8] = {(uint8_t) i, (uint8_t) (i * 3)};
+
+		make[i / 2](&l);
+		save(dir, "steps", i, choices, sizeof(choices), &l, l.head.bytes);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -128,6 +145,7 @@ main(int argc, char **argv)
 		}
 	columns_messages(argv[1], n);
 	small_dictionary(argv[1]);
+	lists(argv[1]);
 	for (int i = 0; i < 4; i++)
 		save(argv[1], "order", i, "gpusort gpusort gpusort gpusort ", (size_t) i * 8, argv[1], 0);
 	return 0;

@@ -10,7 +10,7 @@ KERNELS_BUILD ?= $(BUILD)
 CFLAGS_plain = -O3 -g -fPIC
 CFLAGS_asan = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS_tsan = -O1 -g -fsanitize=thread
-CFLAGS_fuzz = $(CFLAGS_asan) -fsanitize=fuzzer-no-link
+CFLAGS_fuzz = $(CFLAGS_asan) -fsanitize=fuzzer-no-link -Wno-gnu-variable-sized-type-not-at-end
 CFLAGS_gpu = -O3 -g -DWITH_CUDA -I$(CUDA_HOME)/include
 TEST_CFLAGS = -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) -pthread -I$(ROOT) $(CFLAGS_$(KIND))
 AT = $(KERNELS_BUILD)/$(KIND)

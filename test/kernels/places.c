@@ -2,143 +2,17 @@
  * places.c: lists of steps with ROWS, against plain C: orders by columns of every type, both directions, NULLs first
  * and last, ties, pages everywhere and beyond the end, filters, keys that lie unevenly, several workers, threads.
  */
+#include "places_reference.h"
 #include "scan_test.h"
 
 #include "../../kernels/common/steps_row.h"
 #include "../../kernels/cpu/cpu.h"
-#include "steps_table.h"
-
-#include <pthread.h>
 
 #define MOST_WORKERS 3
 #define THREADS		 4
 
-/* What qsort's functions look at. */
 static const table *data;
 static const steps_list *list;
-static value *values[SEGMENTS][MOST_COLUMNS]; /* of the columns in orders */
-
-/* ---- the reference */
-
-/* Compares rows by the list's orders. */
-static int
-by_orders(const void *x, const void *y)
-{
-	const gs_rows_step *step = gs_steps_rows(&list->head);
-	const gs_row *a = x, *b = y;
-
-	for (uint32_t i = 0; i < step->norders; i++)
-	{
-		const gs_row_order *o = &step->orders[i];
-		value v = values[a->segment][o->column][a->row], w = values[b->segment][o->column][b->row];
-		int sign = v.null || w.null ? 0 : compare_values(v, w);
-
-		if (v.null != w.null)
-			return v.null == (o->nulls_first != 0) ? -1 : 1;
-		if (sign != 0)
-			return o->descending ? -sign : sign;
-	}
-	return 0;
-}
-
-static int
-by_place(const void *x, const void *y)
-{
-	const gs_row *a = x, *b = y;
-
-	if (a->segment != b->segment)
-		return a->segment < b->segment ? -1 : 1;
-	return (a->row > b->row) - (a->row < b->row);
-}
-
-/* Reads a column, once for all comparisons. */
-static void
-read_values(uint32_t c)
-{
-	for (uint32_t s = 0; s < SEGMENTS; s++)
-	{
-		free(values[s][c]);
-		values[s][c] = malloc(data->plain[s].rows * sizeof(value));
-		for (uint32_t r = 0; r < data->plain[s].rows; r++)
-			values[s][c][r] = column_value(&list->head, &data->plain[s], c, r);
-	}
-}
-
-/* The rows that pass, in order and by place. */
-typedef struct expected_places
-{
-	gs_row *in_order, *places;
-	uint64_t n;
-} expected_places;
-
-static expected_places
-expect_places(const gs_span *spans, uint32_t nspans)
-{
-	const gs_filter_step *filter = gs_steps_filter(&list->head);
-	const gs_rows_step *step = gs_steps_rows(&list->head);
-	expected_places e = {0};
-	uint64_t rows = 0;
-
-	for (uint32_t i = 0; i < step->norders; i++)
-		read_values(step->orders[i].column);
-
-	for (uint32_t i = 0; i < nspans; i++)
-		rows += spans[i].rows;
-	e.in_order = malloc((rows + 1) * sizeof(gs_row));
-	e.places = malloc((rows + 1) * sizeof(gs_row));
-	for (uint32_t i = 0; i < nspans; i++)
-		for (uint32_t r = spans[i].first; r < spans[i].first + spans[i].rows; r++)
-		{
-			const plain_segment *s = &data->plain[spans[i].segment];
-			bool passes = true;
-
-			for (uint32_t t = 0; filter != NULL && t < filter->nterms; t++)
-				passes &= term_holds(&list->head, &filter->terms[t],
-									 column_value(&list->head, s, filter->terms[t].column, r));
-			if (passes)
-				e.places[e.n++] = (gs_row){spans[i].segment, r};
-		}
-	qsort(e.places, e.n, sizeof(gs_row), by_place);
-	memcpy(e.in_order, e.places, e.n * sizeof(gs_row));
-	qsort(e.in_order, e.n, sizeof(gs_row), by_orders);
-	return e;
-}
-
-static void
-drop_places(expected_places *e)
-{
-	free(e->in_order);
-	free(e->places);
-}
-
-/* Returns what is wrong with a page, which is sorted by place, or NULL. */
-static const char *
-page_wrong(const expected_places *e, gs_row *out, uint64_t count)
-{
-	const gs_rows_step *step = gs_steps_rows(&list->head);
-	uint64_t first = step->offset < e->n ? step->offset : e->n, right = e->n - first, at = 0;
-
-	if (step->limit > 0 && step->limit < right)
-		right = step->limit;
-	if (count != right)
-		return "the number of rows";
-	for (uint64_t i = 0; i < count; i++)
-		if (out[i].segment >= SEGMENTS || out[i].row >= data->plain[out[i].segment].rows)
-			return "a row that is none";
-	for (uint64_t i = 0; i < count; i++)
-		if (by_orders(&out[i], &e->in_order[first + i]) != 0)
-			return "the order";
-	/* each is one that passes, and there as often as that */
-	qsort(out, count, sizeof(*out), by_place);
-	for (uint64_t i = 0; i < count; i++, at++)
-	{
-		while (at < e->n && by_place(&e->places[at], &out[i]) < 0)
-			at++;
-		if (at == e->n || by_place(&e->places[at], &out[i]) != 0)
-			return "a row that does not pass, or is there twice";
-	}
-	return NULL;
-}
 
 /* ---- one list */
 
@@ -197,7 +71,7 @@ one_list(const steps_list *l, const table *t, const gs_span *spans, uint32_t nsp
 		ranges[c] = column_range(t, c);
 	for (uint32_t i = 0; i < step->norders; i++)
 		bits += range_bits(&ranges[step->orders[i].column], t->types[step->orders[i].column]);
-	e = expect_places(spans, nspans);
+	e = expect_places(&list->head, data, spans, nspans);
 	for (uint32_t workers = 1; workers <= (on_gpu ? 1 : MOST_WORKERS); workers += 2)
 	{
 		gs_row *out;
@@ -410,55 +284,6 @@ outside(void)
 
 /* ---- threads */
 
-typedef struct team
-{
-	gs_groups *groups;
-	const gs_span *spans;
-	uint32_t nspans, next, parts;
-	bool rows;
-	pthread_barrier_t barrier;
-} team;
-
-typedef struct member
-{
-	team *of;
-	uint32_t number;
-	gs_status status;
-} member;
-
-/* Does calls of rows, then parts, with others. */
-static void *
-work(void *arg)
-{
-	member *m = arg;
-	team *of = m->of;
-	gs_engine *own;
-
-	m->status = gs_cpu_open(1, NULL, &own);
-	while (of->rows || of->parts > 0)
-	{
-		for (uint32_t i; m->status == GS_OK && (i = __atomic_fetch_add(&of->next, 1, __ATOMIC_RELAXED)) <
-												   (of->rows ? of->nspans : of->parts);)
-		{
-			gs_held_rows some = {data->types, data->ncolumns, SEGMENTS, data->held, 1, of->spans + i};
-
-			m->status = of->rows ? gs_groups_rows(of->groups, m->number, own, &some)
-								 : gs_groups_part(of->groups, m->number, own, i);
-		}
-		pthread_barrier_wait(&of->barrier);
-		if (m->number == 0)
-		{
-			of->next = 0;
-			of->rows = false;
-			of->parts = gs_groups_parts(of->groups);
-		}
-		pthread_barrier_wait(&of->barrier);
-	}
-	/* what groups have is of this engine's host */
-	gs_engine_close(own);
-	return NULL;
-}
-
 /* Pages by threads, as a service's workers do them. */
 static void
 threads(uint32_t norders)
@@ -467,9 +292,7 @@ threads(uint32_t norders)
 	static steps_list l;
 	gs_span spans[4 * SEGMENTS];
 	gs_range ranges[MOST_COLUMNS];
-	team all = {.spans = spans, .nspans = 4 * SEGMENTS, .rows = true};
-	member members[THREADS];
-	pthread_t ids[THREADS];
+	gs_groups *groups;
 	expected_places e;
 	gs_row *out;
 	uint64_t n;
@@ -481,7 +304,7 @@ threads(uint32_t norders)
 	put_table(&t);
 	data = &t;
 	list = &l;
-	for (uint32_t i = 0; i < all.nspans; i++)
+	for (uint32_t i = 0; i < 4 * SEGMENTS; i++)
 	{
 		uint32_t s = i / 4, each = (t.plain[s].rows + 3) / 4, first = i % 4 * each;
 
@@ -492,24 +315,13 @@ threads(uint32_t norders)
 		ranges[c] = column_range(&t, c);
 	begin_list(&l, &t);
 	list_rows(&l, 0, norders > 0 ? 100 : 0, (gs_row_order[]){{0, 0, 0, 0}, {1, 1, 1, 0}}, norders);
-	ok(gs_groups_open(engine, &l.head, ranges, 1000000, THREADS, &all.groups), "gs_groups_open");
-	pthread_barrier_init(&all.barrier, NULL, THREADS);
-	for (uint32_t i = 0; i < THREADS; i++)
-	{
-		members[i] = (member){&all, i, GS_OK};
-		pthread_create(&ids[i], NULL, work, &members[i]);
-	}
-	for (uint32_t i = 0; i < THREADS; i++)
-	{
-		pthread_join(ids[i], NULL);
-		ok(members[i].status, "a thread");
-	}
-	pthread_barrier_destroy(&all.barrier);
-	ok(gs_groups_end(all.groups, engine, 0, &n), "gs_groups_end");
+	ok(gs_groups_open(engine, &l.head, ranges, 1000000, THREADS, &groups), "gs_groups_open");
+	ok(do_threads(groups, &t, spans, 4 * SEGMENTS, THREADS), "threads");
+	ok(gs_groups_end(groups, engine, 0, &n), "gs_groups_end");
 	out = malloc((n + 1) * sizeof(*out));
-	ok(gs_groups_read(all.groups, engine, 0, n, out), "gs_groups_read");
-	gs_groups_close(all.groups, engine);
-	e = expect_places(spans, all.nspans);
+	ok(gs_groups_read(groups, engine, 0, n, out), "gs_groups_read");
+	gs_groups_close(groups, engine);
+	e = expect_places(&list->head, data, spans, 4 * SEGMENTS);
 	wrong = page_wrong(&e, out, n);
 	check(wrong == NULL, "%u orders by threads: %s", norders, wrong);
 	drop_places(&e);

@@ -3,104 +3,13 @@
  */
 #include "scan_test.h"
 
+#include "steps_examples.h"
 #include "steps_table.h"
 
 #include "kernels/common/steps_row.h"
 #include "kernels/gs_groups.h"
 
-static const gs_type types[3] = {GS_I32, GS_F64, GS_U128};
-
-/* A list with all that there can be. */
-static void
-full_list(steps_list *l)
-{
-	const wide in[3] = {-5, 7, 7};
-	const double between[2] = {-1.5, INFINITY};
-	gs_instruction code[5] = {{GS_CODE_COLUMN, GS_NUMBER_I64, 0, 0},
-							  {GS_CODE_CONSTANT, GS_NUMBER_I16, 0, 0},
-							  {GS_CODE_MULTIPLY, GS_NUMBER_I64, 0, 0},
-							  {GS_CODE_COLUMN, GS_NUMBER_I128, 0, 2},
-							  {GS_CODE_SUBTRACT, GS_NUMBER_I128, 0, 0}};
-	wide hundred = 100;
-
-	list_begin(l, types, 3);
-	list_filter(l, 3);
-	list_term(l, 0, GS_TEST_IN, list_integers(l, in, 3), 3);
-	list_term(l, 1, GS_TEST_BETWEEN, list_doubles(l, between, 2), 2);
-	list_term(l, 2, GS_TEST_NOT_NULL, 0, 0);
-	list_group(l, 4);
-	code[1].operand = list_integers(l, &hundred, 1);
-	list_aggregate(l, GS_SUM, code, 5);
-	list_aggregate(l, GS_COUNT, NULL, 0);
-	list_column(l, GS_MIN, 1, GS_NUMBER_F64);
-	list_column(l, GS_MAX, 0, GS_NUMBER_I32);
-}
-
-/* A list with a page of rows. */
-static void
-rows_list(steps_list *l)
-{
-	const gs_row_order orders[2] = {{0, 1, 0, 0}, {1, 0, 1, 0}};
-
-	list_begin(l, types, 3);
-	list_filter(l, 1);
-	list_term(l, 2, GS_TEST_NOT_NULL, 0, 0);
-	list_rows(l, 10, 20, orders, 2);
-}
-
-/* A list with windows: every kind of function and frame, and filters between them. */
-static void
-windows_list(steps_list *l)
-{
-	const gs_type all[9] = {GS_I32, GS_F64, GS_U128, GS_I64, GS_I32, GS_F64, GS_U128, GS_F64, GS_I64};
-	const gs_row_order orders[3] = {{0, 0, 0, 0}, {1, 1, 0, 0}, {2, 0, 1, 0}};
-	const gs_window_function functions[4] = {{GS_WINDOW_NTILE, GS_NO_COLUMN, 0, 0, 3, 0, 0},
-											 {GS_WINDOW_LAG, 0, 0, 0, -1, 0, 0},
-											 {GS_WINDOW_SUM, 1, 0, GS_FRAME_ROWS, 0, -5, GS_FRAME_MOST_ROWS - 6},
-											 {GS_WINDOW_MAX, 2, 0, GS_FRAME_PEERS, 0, 0, 0}};
-	const gs_window_function more[2] = {{GS_WINDOW_CUME_DIST, GS_NO_COLUMN, 0, 0, 0, 0, 0},
-										{GS_WINDOW_RUN, 6, 0, 0, 0, 0, 0}};
-	wide seven = 7;
-	gs_window_function *f;
-
-	list_begin(l, all, 9);
-	l->head.ncolumns = 3;
-	l->head.ngiven = 6;
-	f = list_window(l, functions, 4, orders, 1, 2);
-	f[1].constant = list_integers(l, &seven, 1);
-	list_filter(l, 2);
-	list_term(l, 4, GS_TEST_DISTINCT_COLUMN, 0, 0);
-	list_term(l, 5, GS_TEST_GE_COLUMN, 1, 0);
-	(void) list_window(l, more, 2, orders, 0, 1);
-	list_group(l, 1);
-	list_column(l, GS_MAX, 7, GS_NUMBER_F64);
-	list_keys(l, (uint32_t[]){8}, 1);
-}
-
-/* A list with a column that is computed by every instruction there is, in all rows of the source within its range. */
-static void
-computed_list(steps_list *l)
-{
-	const gs_type all[4] = {GS_I32, GS_F64, GS_U128, GS_I64};
-	const wide constants[3] = {-1000, 1000, 7};
-	gs_instruction code[14] = {{GS_CODE_COLUMN, GS_NUMBER_I32, 0, 0}, {GS_CODE_REMAINDER, GS_NUMBER_I32, 0, 1},
-							   {GS_CODE_WITHIN, GS_NUMBER_I32, 0, 0}, {GS_CODE_CONSTANT, GS_NUMBER_I16, 0, 2},
-							   {GS_CODE_MULTIPLY, GS_NUMBER_I64, 0, 0}, {GS_CODE_QUOTIENT, GS_NUMBER_I64, 0, 2},
-							   {GS_CODE_YEAR, GS_NUMBER_I64, 0, 0}, {GS_CODE_DAY, GS_NUMBER_I32, 0, 0},
-							   {GS_CODE_COLUMN, GS_NUMBER_I64, 0, 0}, {GS_CODE_MONTH, GS_NUMBER_I64, 0, 0},
-							   {GS_CODE_ADD, GS_NUMBER_I64, 0, 0}, {GS_CODE_DAY_OF_YEAR, GS_NUMBER_I16, 0, 0},
-							   {GS_CODE_CONSTANT, GS_NUMBER_I64, 0, 1}, {GS_CODE_SUBTRACT, GS_NUMBER_I64, 0, 0}};
-
-	list_begin(l, all, 4);
-	l->head.ncolumns = 3;
-	l->head.ngiven = 1;
-	list_compute(l, constants, 3, code, 14);
-	list_filter(l, 1);
-	list_compare(l, 3, GS_TEST_LT, 0);
-	list_group(l, 1);
-	list_column(l, GS_MAX, 3, GS_NUMBER_I64);
-	list_keys(l, (uint32_t[]){3}, 1);
-}
+static const gs_type types[3] = {GS_I32, GS_F64, GS_U128}; /* of the examples' source */
 
 static bool
 valid(const steps_list *l)
@@ -227,7 +136,7 @@ wrong_list(steps_list *l, int n)
 	gs_group_step *group;
 	gs_instruction *code;
 
-	full_list(l);
+	groups_example(l);
 	filter = (gs_filter_step *) (l->bytes + l->head.first);
 	group = (gs_group_step *) (l->bytes + l->head.first + filter->step.bytes);
 	code = (gs_instruction *) (l->bytes + group->aggregates[0].code);
@@ -303,7 +212,7 @@ wrong_rows(steps_list *l, int n)
 	gs_filter_step *filter;
 	gs_rows_step *rows;
 
-	rows_list(l);
+	rows_example(l);
 	filter = (gs_filter_step *) (l->bytes + l->head.first);
 	rows = (gs_rows_step *) (l->bytes + l->head.first + filter->step.bytes);
 	switch (n)
@@ -324,7 +233,7 @@ wrong_rows(steps_list *l, int n)
 		case 13: list_having(l, 0); return "HAVING behind ROWS";
 		case 14: list_filter(l, 0); return "a filter behind ROWS";
 		case 15: list_group(l, 1); list_aggregate(l, GS_COUNT, NULL, 0); return "groups behind ROWS";
-		case 16: full_list(l); list_rows(l, 0, 1, many, 1); return "ROWS behind groups";
+		case 16: groups_example(l); list_rows(l, 0, 1, many, 1); return "ROWS behind groups";
 		case 17: rows->step.kind = GS_STEP_ROWS + 1; return "no such step";
 		case 18: rows->step.kind = GS_STEP_TOP; return "TOP without groups";
 		case 19: rows->step.bytes = 24; return "a step that is cut off";
@@ -341,7 +250,7 @@ wrong_window(steps_list *l, int n)
 	gs_row_order *o;
 	gs_filter_step *filter;
 
-	windows_list(l);
+	windows_example(l);
 	w = (gs_window_step *) (l->bytes + l->head.first);
 	f = w->functions;
 	o = (gs_row_order *) (l->bytes + w->orders);
@@ -400,7 +309,7 @@ wrong_computed(steps_list *l, int n)
 	gs_instruction *code;
 	gs_constant *constants;
 
-	computed_list(l);
+	computed_example(l);
 	c = (gs_compute_step *) (l->bytes + l->head.first);
 	code = (gs_instruction *) (l->bytes + c->columns[0].code);
 	constants = (gs_constant *) (l->bytes + code[2].operand);
@@ -435,7 +344,7 @@ right_rows(void)
 	static steps_list l;
 	static const gs_row_order many[GS_STEPS_MAX_KEYS];
 
-	rows_list(&l);
+	rows_example(&l);
 	check(valid(&l), "a page");
 	check(!gs_steps_reduces(&l.head), "a page is no reduction");
 	check(gs_steps_result_bytes(&l.head) == sizeof(gs_row), "a page has places");
@@ -500,7 +409,7 @@ test_steps_check(void)
 
 	group("lists of steps that are wrong");
 	rnd_seed(815);
-	full_list(&l);
+	groups_example(&l);
 	check(valid(&l), "the list is right");
 	carry_out(&l);
 	check(gs_steps_check(NULL, 0) == GS_INVALID, "no list");
@@ -510,23 +419,23 @@ test_steps_check(void)
 	right_rows();
 	for (int n = 0; (what = wrong_rows(&l, n)) != NULL; n++)
 		check(!valid(&l), "refused: %s", what);
-	windows_list(&l);
+	windows_example(&l);
 	check(valid(&l), "the list with windows is right");
 	carry_out(&l);
 	for (int n = 0; (what = wrong_window(&l, n)) != NULL; n++)
 		check(!valid(&l), "refused: %s", what);
-	computed_list(&l);
+	computed_example(&l);
 	check(valid(&l), "the list with a computed column is right");
 	carry_out(&l);
 	for (int n = 0; (what = wrong_computed(&l, n)) != NULL; n++)
 		check(!valid(&l), "refused: %s", what);
 	deep();
-	cut(computed_list);
-	mutated(computed_list);
-	cut(full_list);
-	cut(rows_list);
-	cut(windows_list);
-	mutated(full_list);
-	mutated(rows_list);
-	mutated(windows_list);
+	cut(computed_example);
+	mutated(computed_example);
+	cut(groups_example);
+	cut(rows_example);
+	cut(windows_example);
+	mutated(groups_example);
+	mutated(rows_example);
+	mutated(windows_example);
 }

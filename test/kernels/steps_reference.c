@@ -132,6 +132,57 @@ in_range(uint8_t number, wide v)
 	return number == GS_NUMBER_I128 || (v >= -((wide) 1 << (bits[number] - 1)) && v < (wide) 1 << (bits[number] - 1));
 }
 
+static wide
+rounded_down(wide x, wide divisor)
+{
+	return x / divisor - (x % divisor < 0);
+}
+
+static int
+days_of_year(wide year)
+{
+	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 366 : 365;
+}
+
+/* A part of a date, found year by year and month by month from the beginning of 400 years on. */
+static wide
+part_of_date(uint8_t code, wide days)
+{
+	static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	wide year = 2000 + 400 * rounded_down(days, 146097);
+	int left = (int) (days - 146097 * rounded_down(days, 146097)), month = 0;
+
+	for (; left >= days_of_year(year); year++)
+		left -= days_of_year(year);
+	if (code == GS_CODE_DAY_OF_YEAR)
+		return left + 1;
+	if (code == GS_CODE_YEAR)
+		return year > 0 ? year : year - 1;
+	for (int days_of_month; left >= (days_of_month = lengths[month] + (month == 1 && days_of_year(year) == 366));)
+	{
+		left -= days_of_month;
+		month++;
+	}
+	return code == GS_CODE_MONTH ? month + 1 : left + 1;
+}
+
+/* Carries out an instruction of one value.  Returns false if it is outside of what WITHIN says. */
+static bool
+single(const gs_steps *steps, const gs_instruction *in, wide *x)
+{
+	wide operand = constant_value(steps, in->operand, false).i;
+
+	if (in->code == GS_CODE_WITHIN)
+		return *x >= operand && *x <= constant_value(steps, in->operand + 16, false).i;
+	if (in->code == GS_CODE_QUOTIENT)
+		*x = rounded_down(*x, operand);
+	else if (in->code == GS_CODE_REMAINDER)
+		*x -= operand * rounded_down(*x, operand);
+	else
+		*x = part_of_date(in->code, *x);
+	return true;
+}
+
 bool
 expression(const gs_steps *steps, const gs_aggregate *a, const plain_segment *s, uint32_t row, value *out)
 {
@@ -151,6 +202,11 @@ expression(const gs_steps *steps, const gs_aggregate *a, const plain_segment *s,
 			stack[n++] = column_value(steps, s, code[i].operand, row);
 		else if (code[i].code == GS_CODE_CONSTANT)
 			stack[n++] = constant_value(steps, code[i].operand, code[i].result == GS_NUMBER_F64);
+		else if (code[i].code >= GS_CODE_QUOTIENT)
+		{
+			if (!single(steps, &code[i], &stack[n - 1].i) || !in_range(code[i].result, stack[n - 1].i))
+				return false;
+		}
 		else
 		{
 			wide x = stack[n - 2].i, y = stack[n - 1].i, *r = &stack[--n - 1].i;

@@ -7,8 +7,25 @@
 
 #include "../../kernels/common/divisors.h"
 #include "../../kernels/common/steps_row.h"
+#include "../../kernels/cpu/cpu.h"
 
-static const uint32_t lengths[] = {1, 63, 64, 65, 127, 128, 1000, 1023, 1024, 1025, 2047, 2049, 4096, 9000, 70000};
+#include <pthread.h>
+
+#define MOST_THREADS 8
+
+uint32_t most_segment_rows = UINT32_MAX;
+
+/* Returns how many rows a segment has. */
+static uint32_t
+some_length(bool any)
+{
+	static const uint32_t lengths[] = {1, 63, 64, 65, 127, 128, 1000, 1023, 1024, 1025, 2047, 2049, 4096, 9000, 70000};
+	uint32_t n = sizeof(lengths) / sizeof(lengths[0]) - !any;
+
+	while (lengths[n - 1] > most_segment_rows)
+		n--;
+	return lengths[rnd() % n];
+}
 
 /* Values that are small, of all of the type's bits, or corners; those of 128 bits can be added up. */
 static void
@@ -51,7 +68,7 @@ make_table(table *t, uint32_t ncolumns, const gs_type *types)
 		t->types[c] = types != NULL ? types[c] : (gs_type) (rnd() % GS_BYTES);
 	for (uint32_t s = 0; s < SEGMENTS; s++)
 	{
-		uint32_t rows = lengths[rnd() % (sizeof(lengths) / sizeof(lengths[0]) - (small_only || s > 0))];
+		uint32_t rows = some_length(!small_only && s == 0);
 		plain_segment *p = &t->plain[s];
 
 		p->rows = rows;
@@ -343,4 +360,93 @@ do_parts(gs_groups *groups, uint32_t workers)
 		for (uint32_t p = 0; p < n && status == GS_OK; p++)
 			status = gs_groups_part(groups, (p + 1) % workers, engine, p);
 	return status;
+}
+
+/* ---- threads */
+
+typedef struct team
+{
+	gs_groups *groups;
+	gs_held_rows rows; /* all spans */
+	uint32_t next, parts;
+	bool giving; /* rows; then parts are done */
+	gs_status status;
+	pthread_barrier_t barrier;
+} team;
+
+typedef struct member
+{
+	team *of;
+	uint32_t number;
+	gs_status status;
+} member;
+
+/* Does calls of rows, or parts, as long as there are some. */
+static void
+do_some(member *m, gs_engine *own)
+{
+	team *of = m->of;
+	const uint32_t n = of->giving ? (uint32_t) of->rows.nspans : of->parts;
+
+	for (uint32_t i; m->status == GS_OK && (i = __atomic_fetch_add(&of->next, 1, __ATOMIC_RELAXED)) < n;)
+	{
+		gs_held_rows some = of->rows;
+
+		some.nspans = 1;
+		some.spans += i;
+		m->status = of->giving ? gs_groups_rows(of->groups, m->number, own, &some)
+							   : gs_groups_part(of->groups, m->number, own, i);
+	}
+}
+
+/* What a thread does, with an engine of its own: rows, then round after round of parts. */
+static void *
+work(void *arg)
+{
+	member *m = arg;
+	team *of = m->of;
+	gs_engine *own = NULL;
+
+	m->status = gs_cpu_open(1, NULL, &own);
+	if (own != NULL)
+		gs_cpu_tune(own, &((const gs_cpu_engine *) engine)->tuning);
+	do
+	{
+		do_some(m, own);
+		if (m->status != GS_OK)
+			__atomic_store_n(&of->status, m->status, __ATOMIC_RELAXED);
+		pthread_barrier_wait(&of->barrier);
+		if (m->number == 0)
+		{
+			of->next = 0;
+			of->giving = false;
+			of->parts = of->status == GS_OK ? gs_groups_parts(of->groups) : 0;
+		}
+		pthread_barrier_wait(&of->barrier);
+	} while (of->parts > 0);
+	/* what groups have is of this engine's host */
+	gs_engine_close(own);
+	return NULL;
+}
+
+gs_status
+do_threads(gs_groups *groups, const table *t, const gs_span *spans, uint32_t nspans, uint32_t threads)
+{
+	team all = {.groups = groups,
+				.rows = {t->types, t->ncolumns, SEGMENTS, t->held, nspans, spans},
+				.giving = true,
+				.status = GS_OK};
+	member members[MOST_THREADS];
+	pthread_t ids[MOST_THREADS];
+
+	pthread_barrier_init(&all.barrier, NULL, threads);
+	for (uint32_t i = 0; i < threads; i++)
+	{
+		members[i] = (member){&all, i, GS_OK};
+		pthread_create(&ids[i], NULL, work, &members[i]);
+	}
+	for (uint32_t i = 0; i < threads; i++)
+		pthread_join(ids[i], NULL);
+	pthread_barrier_destroy(&all.barrier);
+	return all.status;
 }

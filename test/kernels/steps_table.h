@@ -19,6 +19,8 @@ typedef struct table
 	gs_held held[SEGMENTS * MOST_COLUMNS];
 } table;
 
+extern uint32_t most_segment_rows; /* of make_table; UINT32_MAX, unless a program wants small tables */
+
 /* Makes a table of random values, of given types or any. */
 void make_table(table *t, uint32_t ncolumns, const gs_type *types);
 /* Takes over what was changed in the plain segments. */
@@ -45,6 +47,9 @@ uint32_t some_code(steps_list *l, const table *t, gs_instruction *code);
 
 /* Does all rounds of parts of a list to which all rows are given, in turns by workers. */
 gs_status do_parts(gs_groups *groups, uint32_t workers);
+
+/* Does calls of rows, of a span each, and all rounds of parts, by threads, as a service's workers do them. */
+gs_status do_threads(gs_groups *groups, const table *t, const gs_span *spans, uint32_t nspans, uint32_t threads);
 
 /* Some spans, also none, of rows that begin anywhere. */
 uint32_t some_spans(const table *t, gs_span *spans, uint32_t most);

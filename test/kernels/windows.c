@@ -71,33 +71,6 @@ by_engine(const table *t, const gs_steps *steps, const gs_range *ranges, const g
 	return status;
 }
 
-/* What a list should give: the groups of the reference's rows.  NULL: a sum leaves its range. */
-static expected_groups *
-expect(const table *t, const steps_list *l, steps_list *left, plain_segment *rows)
-{
-	steps_list *next = malloc(sizeof(*next));
-	bool fits = true;
-	expected_groups *e = NULL;
-
-	memcpy(left, l, sizeof(*l));
-	for (uint32_t s = 0; s < SEGMENTS; s++)
-		windows_append(&l->head, rows, &t->plain[s], 0, t->plain[s].rows);
-	while (left->head.ngiven > 0 && fits)
-	{
-		fits = windows_step(left, rows, next);
-		memcpy(left, next, sizeof(*left));
-	}
-	free(next);
-	if (fits)
-		e = expect_groups(&left->head);
-	if (e != NULL && !expect_rows(e, rows, 0, rows->rows))
-	{
-		drop_expected(e);
-		e = NULL;
-	}
-	return e;
-}
-
 static uint64_t lists, answered;
 
 void
@@ -105,9 +78,12 @@ windows_list(const table *t, const steps_list *l, const gs_held_rows *placed, co
 {
 	static steps_list left;
 	plain_segment rows = {0};
-	expected_groups *e = expect(t, l, &left, &rows);
+	expected_groups *e;
 	gs_range ranges[SOURCE];
 
+	for (uint32_t s = 0; s < SEGMENTS; s++)
+		windows_append(&l->head, &rows, &t->plain[s], 0, t->plain[s].rows);
+	e = expect_windows(l, &rows, &left);
 	check(gs_steps_check(&l->head, l->head.bytes) == GS_OK, "%s: the list is right", what);
 	for (uint32_t c = 0; c < SOURCE; c++)
 		ranges[c] = column_range(t, c);

@@ -269,11 +269,11 @@ function_value(const partition *p, const gs_window_function *f, int64_t i, const
 		return last->fits;
 	}
 	last->b = b;
-	at = f->function == GS_WINDOW_FIRST ? a : f->function == GS_WINDOW_LAST ? b : a + f->number - 1;
-	if (a > b || f->number - 1 > b - a)
+	at = f->function == GS_WINDOW_NTH ? f->number - 1 : f->function == GS_WINDOW_LAST ? b - a : 0;
+	if (a > b || at > b - a)
 		out->null = true;
 	else
-		*out = value_at(p, f->column, at);
+		*out = value_at(p, f->column, a + at);
 	return true;
 }
 
@@ -319,7 +319,50 @@ filter_rows(const gs_steps *steps, const gs_filter_step *filter, plain_segment *
 	*rows = kept;
 }
 
-bool
+/* Makes room for columns behind those that there are. */
+static void
+add_columns(const gs_steps *steps, plain_segment *rows, uint32_t n)
+{
+	plain_segment all = new_columns(steps->types + steps->ncolumns, n, rows->rows);
+
+	memcpy(rows->values + steps->ncolumns, all.values, n * sizeof(all.values[0]));
+	memcpy(rows->nulls + steps->ncolumns, all.nulls, n * sizeof(all.nulls[0]));
+}
+
+/* Makes a list of what remains behind its first steps, which give n columns. */
+static void
+leave(const steps_list *l, steps_list *left, uint32_t steps, uint32_t next, uint32_t n)
+{
+	memcpy(left, l, sizeof(*l));
+	left->head.ncolumns += n;
+	left->head.ngiven -= n;
+	left->head.nsteps -= steps;
+	left->head.first = next;
+}
+
+/* Carries out the COMPUTE step that a list begins with. */
+static bool
+compute_step(const steps_list *l, plain_segment *rows, steps_list *left)
+{
+	const gs_compute_step *c = (const gs_compute_step *) (l->bytes + l->head.first);
+	bool fits = true;
+
+	add_columns(&l->head, rows, c->ncolumns);
+	for (uint32_t i = 0; i < c->ncolumns; i++)
+		for (uint32_t r = 0; r < rows->rows && fits; r++)
+		{
+			const gs_aggregate a = {.code = c->columns[i].code, .ncode = c->columns[i].ncode};
+			value v;
+
+			fits = expression(&l->head, &a, rows, r, &v);
+			put_value(GS_I64, rows, l->head.ncolumns + i, r, v);
+		}
+	leave(l, left, 1, l->head.first + c->step.bytes, c->ncolumns);
+	return fits;
+}
+
+/* Carries out the WINDOW step that a list begins with, but for a filter: rows that pass get the step's columns. */
+static bool
 windows_step(const steps_list *l, plain_segment *rows, steps_list *left)
 {
 	const gs_step *first = (const gs_step *) (l->bytes + l->head.first), *step = first;
@@ -336,11 +379,7 @@ windows_step(const steps_list *l, plain_segment *rows, steps_list *left)
 	}
 	w = (const gs_window_step *) step;
 	orders = (const gs_row_order *) (l->bytes + w->orders);
-	for (uint32_t c = n; c < n + w->nfunctions; c++)
-	{
-		rows->values[c] = calloc(rows->rows + 1, gs_type_width((gs_type) l->head.types[c]));
-		rows->nulls[c] = calloc(rows->rows / 64 + 1, 8);
-	}
+	add_columns(&l->head, rows, w->nfunctions);
 	order = malloc((rows->rows + 1) * sizeof(*order));
 	for (uint32_t r = 0; r < rows->rows; r++)
 		order[r] = r;
@@ -363,10 +402,33 @@ windows_step(const steps_list *l, plain_segment *rows, steps_list *left)
 		fits &= do_partition(&one, w, rows, n);
 	}
 	free(order);
-	memcpy(left, l, sizeof(*l));
-	left->head.ncolumns += w->nfunctions;
-	left->head.ngiven -= w->nfunctions;
-	left->head.nsteps -= step == first ? 1 : 2;
-	left->head.first = (uint32_t) ((const char *) step - (const char *) l) + step->bytes;
+	leave(l, left, step == first ? 1 : 2, (uint32_t) ((const char *) step - (const char *) l) + step->bytes,
+		  w->nfunctions);
 	return fits;
+}
+
+expected_groups *
+expect_windows(const steps_list *l, plain_segment *rows, steps_list *left)
+{
+	steps_list *now = malloc(sizeof(*now));
+	bool fits = true;
+	expected_groups *e = NULL;
+
+	memcpy(left, l, sizeof(*l));
+	while (left->head.ngiven > 0 && fits)
+	{
+		memcpy(now, left, sizeof(*now));
+		fits = ((const gs_step *) (now->bytes + now->head.first))->kind == GS_STEP_COMPUTE
+				   ? compute_step(now, rows, left)
+				   : windows_step(now, rows, left);
+	}
+	free(now);
+	if (fits)
+		e = expect_groups(&left->head);
+	if (e != NULL && !expect_rows(e, rows, 0, rows->rows))
+	{
+		drop_expected(e);
+		e = NULL;
+	}
+	return e;
 }
