@@ -11,6 +11,7 @@
 #     own sort promises none)
 #   * no sort goes to PostgreSQL because an order failed its check or keys contradict a comparison
 #   * ranks, groups, distinct values and merge joins over the same keys give the same results
+#   * a random index over such keys has PostgreSQL's pages (where pageinspect is installed)
 #
 # Round r of seed s is repeated by --seed s+r --rounds 1, on a server with the same collations.  Speaks TAP; needs a
 # running server, found as psql finds one, where the library is loaded or can be.  By hand, --seconds 3600 goes on for
@@ -165,6 +166,21 @@ sub strings
 		"'v' || n" ];
 }
 
+# What indexes are compared with, where the server has it.
+my $index_functions = <<'SQL';
+CREATE FUNCTION built() RETURNS numeric LANGUAGE sql AS $$
+	SELECT coalesce(sum(jobs), 0) FROM gpusort_stat WHERE op = 'index' $$;
+-- but for their LSNs and checksums
+CREATE FUNCTION same_pages(x text, y text) RETURNS boolean LANGUAGE sql AS $$
+	SELECT pg_relation_size(x) = pg_relation_size(y) AND
+		bool_and(substr(get_raw_page(x, i), 11) = substr(get_raw_page(y, i), 11))
+	FROM generate_series(0, (pg_relation_size(x) / current_setting('block_size')::int)::int - 1) i $$;
+SQL
+my $has_pages = system("$psql -X -q -d postgres -v ON_ERROR_STOP=1 "
+	. "-c 'CREATE EXTENSION IF NOT EXISTS pageinspect SCHEMA public' "
+	. "-c 'CREATE EXTENSION IF NOT EXISTS gpusort SCHEMA public' -c 'TABLE public.gpusort_stat' >/dev/null 2>&1") == 0;
+$index_functions = '' unless $has_pages;
+
 # Collations of languages, as far as the server has them, and one under which strings are equal that do not look the
 # same.
 my %languages = (
@@ -257,11 +273,11 @@ sub workers
 			$workers);
 }
 
-# One comparison: the order, as a script that prints one line.
-sub order_case
+# Some columns in an order, and their names.
+sub some_keys
 {
-	my ($columns, $memory) = @_;
-	my (@keys, @names, $total);
+	my ($columns) = @_;
+	my (@keys, @names);
 	my $wanted = 1 + int(rand(@$columns < 4 ? @$columns : 4));
 
 	for my $column ((shuffle(@$columns))[ 0 .. $wanted - 1 ])
@@ -277,7 +293,17 @@ sub order_case
 		push @keys, $key;
 		push @names, $column->{name};
 	}
-	$total = rand() < 0.3;
+	return (\@keys, \@names);
+}
+
+# One comparison: the order, as a script that prints one line.
+sub order_case
+{
+	my ($columns, $memory) = @_;
+	my ($keys, $names) = some_keys($columns);
+	my @keys = @$keys;
+	my @names = @$names;
+	my $total = rand() < 0.3;
 	push @keys, 'id' . pick('', ' DESC') if $total;
 	my $order = join ', ', @keys;
 	my $changed = join ' OR ', map { "a.$_ IS DISTINCT FROM lag(a.$_) OVER w" } @names;
@@ -360,6 +386,31 @@ sub use_case
 	return ("$memory, $workers workers: $what over $x, $y_order", $script);
 }
 
+# An index, page for page the one that PostgreSQL builds.
+sub index_case
+{
+	my ($columns) = @_;
+	my ($keys) = some_keys($columns);
+	my $unique = rand() < 0.3 ? 'UNIQUE' : '';
+	my $workers = pick(0, 0, 1, 2, 3);
+	# a key that does not repeat
+	my $definition = '(' . join(', ', @$keys, $unique ? 'id' : ()) . ')' . pick('', '', ' INCLUDE (pad)')
+		. pick('', '', ' WITH (deduplicate_items = off)', ' WITH (fillfactor = 50)')
+		. pick('', '', ' WHERE id % 3 = 0');
+	my $script = "SET maintenance_work_mem = '96MB';\nSET min_parallel_table_scan_size = 0;\n"
+		. "SET max_parallel_maintenance_workers = $workers;\n";
+
+	$script .= "SET gpusort.index_builds = $_->[0];\nCREATE $unique INDEX $_->[1] ON t $definition;\n"
+		for [ 'off', 'theirs' ], [ 'force', 'ours' ];
+	$script =~ s/(?=SET gpusort.index_builds = force)/SELECT built() before \\gset\n/;
+	$script .= <<'SQL';
+SELECT concat_ws(' ', 'RESULT', 'index', built() > :before, (NOT same_pages('theirs', 'ours'))::int);
+DROP INDEX theirs, ours;
+RESET maintenance_work_mem; RESET min_parallel_table_scan_size;
+SQL
+	return ("$workers workers: $unique index $definition", $script);
+}
+
 # The results are read from lines "RESULT kind used number...", numbers of things that are wrong.
 my @meanings = ('number of rows', 'key sequences', 'groups of ties', 'rows', 'exact order', 'arrival order');
 my ($number, $bad, $used, $cases) = (0, 0, 0, 0);
@@ -376,6 +427,7 @@ while (($rounds ? $round < $rounds : time - $start < $seconds))
 	my ($columns, $statement, $rows) = make_table($round_seed);
 	my @cases = map { [ order_case($columns, pick('1MB', '1MB', '64MB')) ] } 1 .. 4;
 	push @cases, [ use_case($columns, pick('1MB', '64MB')) ], [ use_case($columns, pick('1MB', '64MB')) ];
+	push @cases, [ index_case($columns) ] if $has_pages;
 	# every fourth round in compiled code, which takes its time
 	my $jit = $round_seed % 4 == 0 ? 'on' : 'off';
 	# of few rows keys are made, or they are compared
@@ -400,7 +452,7 @@ CREATE TYPE pair AS (a int, b text);
 CREATE FUNCTION plan_lines(query text) RETURNS SETOF text LANGUAGE plpgsql AS
 $$ BEGIN RETURN QUERY EXECUTE 'EXPLAIN ' || query; END $$;
 SQL
-	$script =~ s/(?=CREATE TABLE t )/$make_languages/;
+	$script =~ s/(?=CREATE TABLE t )/$make_languages$index_functions/;
 	$script .= "DROP SCHEMA gpusort_differential CASCADE;\n" unless $keep;
 	my ($handle, $file) = tempfile(UNLINK => 1);
 	print $handle $script;
@@ -422,7 +474,7 @@ SQL
 			$cases++;
 			$used++ if $through eq 't';
 			@wrong = map { "$counts[$_] $meanings[$_]" } grep { $counts[$_] != 0 } 0 .. $#counts;
-			@wrong = ('results') if $kind eq 'use' && @wrong;
+			@wrong = ('results') if $kind ne 'order' && @wrong;
 		}
 		else { @wrong = ("no result: " . ($output =~ s/^RESULT.*\n//mgr)) }
 		$number++;

@@ -85,7 +85,7 @@ find_catalog(void)
 		const ValueKind *kind = &value_kinds[i];
 		TypeCacheEntry *cached;
 
-		types[i] = DatumGetObjectId(DirectFunctionCall1(regtypein, CStringGetDatum(kind->type)));
+		types[i] = value_type(i);
 		cached = lookup_type_cache(types[i], TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
 		lesses[i] = cached->lt_opr;
 		greaters[i] = cached->gt_opr;

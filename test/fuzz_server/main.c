@@ -33,6 +33,8 @@ program_named(const text *name)
 		return check_keys;
 	if (strcmp(string, "runs") == 0)
 		return check_runs;
+	if (strcmp(string, "output") == 0)
+		return check_output;
 	elog(ERROR, "there is no program \"%s\"", string);
 }
 

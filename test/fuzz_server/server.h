@@ -32,4 +32,7 @@ extern void check_keys(const uint8 *bytes, Size n);
 /* Rows of temporary files, broken ones among them. */
 extern void check_runs(const uint8 *bytes, Size n);
 
+/* Rows that leave as messages, against the functions of their types. */
+extern void check_output(const uint8 *bytes, Size n);
+
 #endif

@@ -458,6 +458,16 @@ const ValueKind value_kinds[] = {
 };
 const int	value_kinds_count = lengthof(value_kinds);
 
+Oid
+value_type(int kind)
+{
+	static Oid	types[lengthof(value_kinds)];
+
+	if (types[kind] == InvalidOid)
+		types[kind] = DatumGetObjectId(DirectFunctionCall1(regtypein, CStringGetDatum(value_kinds[kind].type)));
+	return types[kind];
+}
+
 /* Another form of the same varlena: with a short header, or compressed. */
 static Datum
 reshape(Datum value, uint8 how)

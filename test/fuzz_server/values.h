@@ -35,6 +35,9 @@ extern Datum oidvector_value(Input *input, Oid type);
 extern const ValueKind value_kinds[];
 extern const int value_kinds_count;
 
+/* The type of a kind. */
+extern Oid value_type(int kind);
+
 /*
  * Makes a value; earlier ones are those made before of the same type, which strings begin as.  It comes in one of the
  * forms in which the server stores such values: with a short header, compressed.

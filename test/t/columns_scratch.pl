@@ -50,17 +50,33 @@ SELECT sum(b) FROM (SELECT lag(a) OVER (PARTITION BY id ORDER BY a) b FROM large
 SQL
 my ($service) = service_pids($node);
 my $slack = 4000;
+my $before;
+
+# What the service has taken since; a sanitizer keeps memory of its own, which nobody gives back.
+sub taken { return backend_kilobytes($service) - $before }
+
+sub measured
+{
+	my ($test) = @_;
+
+	SKIP:
+	{
+		skip 'memory of a sanitizer', 1 if grep { $ENV{$_} } 'ASAN_OPTIONS', 'TSAN_OPTIONS';
+		$test->();
+	}
+	return;
+}
 
 ask('small');
-my $before = backend_kilobytes($service);
+$before = backend_kilobytes($service);
 is(ask('large'), $expected, 'a large question');
-my $kept = backend_kilobytes($service) - $before;
-cmp_ok($kept, '>', 2 * $slack, "what it worked in is kept: $kept kB");
+my $kept = taken();
+measured(sub { cmp_ok($kept, '>', 2 * $slack, "what it worked in is kept: $kept kB") });
 is(ask('large'), $expected, 'and serves the next one');
-cmp_ok(backend_kilobytes($service) - $before, '<', $kept + $slack, 'which takes no more');
+measured(sub { cmp_ok(taken(), '<', $kept + $slack, 'which takes no more') });
 ask('small', $role);
-cmp_ok(backend_kilobytes($service) - $before, '<', $kept / 2, "but it does not serve another role's");
+measured(sub { cmp_ok(taken(), '<', $kept / 2, "but it does not serve another role's") });
 is(ask('large', $role), $expected, 'whose large question');
-wait_until(sub { backend_kilobytes($service) - $before < $slack }, 'goes back when nobody asks');
+measured(sub { wait_until(sub { taken() < $slack }, 'goes back when nobody asks') });
 
 done_testing();

@@ -1,5 +1,5 @@
 # What fuzzing inside a server found worth keeping (test/fuzz_server): every encoder of sort keys against its
-# comparison function, and temporary files, broken ones among them.
+# comparison function, temporary files, broken ones among them, and rows that leave as messages.
 use strict;
 use warnings;
 
@@ -17,7 +17,7 @@ IPC::Run::run([ 'make', '-s', '-C', $programs, "PG_CONFIG=$pg_config" ], '>&', \
 my $node = start_node('fuzzed',
 	"dynamic_library_path = '\$libdir:$programs/build/plain'", extra => [ '--locale=C.UTF-8', '--encoding=UTF8' ]);
 note $node->psql('postgres', slurp_file("$programs/server.sql"));
-foreach my $program ('keys', 'runs')
+foreach my $program ('keys', 'runs', 'output')
 {
 	my $inputs = PostgreSQL::Test::Utils::tempdir();
 
