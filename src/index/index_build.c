@@ -126,7 +126,8 @@ scan_part(Build *build, IndexWorkers *workers, Relation heap, Relation index, In
 {
 	IndexRows  *rows = indexrows_begin(&build->form, build->rows_expected, build->kilobytes, build->workers + 1);
 
-	*tuples = build->access->index_build_range_scan(heap, index, info, false, false, progress, 0, InvalidBlockNumber,
+	/* allow_sync, as the workers' scans */
+	*tuples = build->access->index_build_range_scan(heap, index, info, true, false, progress, 0, InvalidBlockNumber,
 													indexrows_put, rows, indexworkers_scan(workers));
 	report_sort(progress);
 	indexrows_finish(rows);

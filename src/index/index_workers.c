@@ -558,7 +558,8 @@ work(Shared *shared, shm_mq_handle *queue, Relation heap, Relation index)
 	if (!indexform_make(index, &form))
 		elog(ERROR, "gpusort: rows of index \"%s\" cannot be described", RelationGetRelationName(index));
 	rows = indexrows_begin(&form, index_rows_expected(heap), shared->kilobytes, shared->participants);
-	tuples = table_index_build_scan(heap, index, info, false, false, indexrows_put, rows,
+	/* which allows a scan to begin elsewhere, as the server demands of parallel ones; this one says that it does not */
+	tuples = table_index_build_scan(heap, index, info, true, false, indexrows_put, rows,
 									begin_parallel_scan(heap, SHARED_SCAN(shared)));
 	note_found(shared, indexrows_count(rows), tuples, info->ii_BrokenHotChain);
 	indexrows_finish(rows);
