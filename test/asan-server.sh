@@ -75,7 +75,7 @@ build_server() {
 	unset MAKELEVEL MAKEFLAGS MFLAGS
 	../source/configure --quiet --prefix="$prefix" --enable-cassert --enable-debug --enable-tap-tests --with-icu \
 		--without-readline --without-zlib CC="${CC:-gcc}" CFLAGS="-O1 -g $SANITIZE" LDFLAGS="$SANITIZE"
-	for part in . contrib/dblink contrib/amcheck contrib/pageinspect; do
+	for part in . contrib/dblink contrib/amcheck contrib/pageinspect contrib/pg_visibility; do
 		make -s -j "$(nproc)" -C "$part" all
 		make -s -C "$part" install DESTDIR="$dir/stage"
 	done
@@ -90,7 +90,7 @@ chmod 755 "$dir"
 rm -rf "$dir/tree" "$dir/reports"
 mkdir -m 1777 "$dir/reports"
 # what is installed last; a server of an earlier script lacks it
-if [ ! -e "$prefix/lib/pageinspect.so" ]; then
+if [ ! -e "$prefix/lib/pg_visibility.so" ]; then
 	say "Building PostgreSQL $pgmajor with sanitizers; what is said about it goes to $dir/build.log"
 	(build_server) >"$dir/build.log" 2>&1 &
 	wait $! || { tail -n 40 "$dir/build.log" >&2; die "PostgreSQL could not be built with sanitizers."; }

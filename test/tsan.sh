@@ -1,7 +1,7 @@
 #!/bin/bash
-# tsan.sh [TAP FILE]...: gpusortd, built with ThreadSanitizer, with its CPU engine, under its clients' lies, with
-# columns, and in the TAP tests of the service, or those whose names begin as told.  Any report fails it; reports are
-# printed.
+# tsan.sh [TAP FILE]...: lists of steps that fuzzing kept, by threads of the CPU engine with ThreadSanitizer, and
+# gpusortd, built alike, with its CPU engine, under its clients' lies, with columns, and in the TAP tests of the service,
+# or those whose names begin as told.  Any report fails it; reports are printed.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
@@ -21,6 +21,7 @@ plain=
 if setarch -R true 2>/dev/null; then plain='setarch -R'; fi
 
 status=0
+$plain make -s -C "$root/test/fuzz" check PROGRAMS=steps BUILD=build/tsan KIND=tsan || status=1
 $plain "$service/build/liar_test" "$service/build/tsan/gpusortd" "${SECONDS_OF_LIES:-10}" || status=1
 $plain "$service/build/columns_test" "$service/build/tsan/gpusortd" 1000 || status=1
 $plain "$service/build/columns_test" "$service/build/tsan/gpusortd" 500 --engine=cpu --devices=2 || status=1

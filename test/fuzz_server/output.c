@@ -132,11 +132,16 @@ expect_data_row(StringInfo to, const Row *row)
 	pq_sendint16(to, (uint16) row->ncolumns);
 	for (int i = 0; i < row->ncolumns; i++)
 	{
-		Size		bytes = row->nulls[i] ? 0 : row->formats[i] ? VARSIZE(row->sent[i]) - VARHDRSZ : strlen(row->texts[i]);
+		uint32		bytes;
 
-		pq_sendint32(to, row->nulls[i] ? PG_UINT32_MAX : (uint32) bytes);
-		if (!row->nulls[i])
-			appendBinaryStringInfo(to, row->formats[i] ? VARDATA(row->sent[i]) : row->texts[i], (int) bytes);
+		if (row->nulls[i])
+		{
+			pq_sendint32(to, PG_UINT32_MAX);
+			continue;
+		}
+		bytes = (uint32) (row->formats[i] ? VARSIZE(row->sent[i]) - VARHDRSZ : strlen(row->texts[i]));
+		pq_sendint32(to, bytes);
+		appendBinaryStringInfo(to, row->formats[i] ? VARDATA(row->sent[i]) : row->texts[i], (int) bytes);
 	}
 }
 
