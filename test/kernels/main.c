@@ -23,7 +23,7 @@ main(int argc, char **argv)
 		{"scans", "check", test_check, ANYWHERE, USUAL},
 		{"scans", "steps", test_steps, ANYWHERE, USUAL},
 		{"scans", "groups", test_groups, ANYWHERE, USUAL},
-		{"scans", "groups-proof", test_groups_proof, CPU_ONLY, USUAL},
+		{"scans", "groups-proof", test_groups_proof, ANYWHERE, USUAL},
 		{"scans", "places", test_places, ANYWHERE, USUAL},
 		{"scans", "windows", test_windows, ANYWHERE, USUAL},
 		{"scans", "divisors", test_divisors, CPU_ONLY, USUAL},

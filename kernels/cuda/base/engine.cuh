@@ -33,7 +33,7 @@ struct gs_cuda_engine
 	u32 stall;
 	u64 patience;
 	u32 force_stages, force_blocks; /* overrides of the benchmark; 0: as tuned */
-	u32 force_groups;				/* base/sort_testing.h */
+	u32 force_groups, damage;		/* base/sort_testing.h */
 	int nkernels;
 	gs_cuda_kernel kernels[GS_KERNELS];
 	void *sort; /* state of the sort family: radix/sort_state.cuh */

@@ -28,6 +28,16 @@ typedef enum gs_cuda_groups_way
 
 void gs_cuda_groups_force(gs_engine *engine, gs_cuda_groups_way way);
 
+/* What becomes of results before they are proved (scan/groups_proof.cu): of the first group's first aggregate, or rows. */
+typedef enum gs_cuda_damage
+{
+	GS_CUDA_DAMAGE_NONE,
+	GS_CUDA_DAMAGE_VALUE, /* it is one more; the first row comes twice */
+	GS_CUDA_DAMAGE_COUNT  /* one value is lost */
+} gs_cuda_damage;
+
+void gs_cuda_groups_damage(gs_engine *engine, gs_cuda_damage what);
+
 #ifdef __cplusplus
 }
 #endif

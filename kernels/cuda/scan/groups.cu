@@ -375,7 +375,9 @@ gs_groups_finish(cuda_groups *g, const void *results, u64 bytes)
 		memcpy(&g->found, answer, sizeof(g->found));
 	if (g->found.failed & GS_FAILED_OVERFLOW)
 		return GS_OVERFLOW;
-	return g->found.failed != 0 ? GS_INVALID : GS_OK;
+	if (g->found.failed & GS_FAILED_RANGE)
+		return GS_INVALID;
+	return g->found.failed != 0 ? GS_WRONG_ORDER : GS_OK;
 }
 
 gs_status
@@ -454,13 +456,17 @@ groups_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 		r.state = g->state;
 		g->late = selects_first(g);
 		g->results = r;
-		if (g->late)
-			return gs_groups_finish(g, NULL, 0);
+	}
+	if (r.groups > 0 && !g->late)
+	{
 		GS_TRY(take(g, r.groups, &r.keys));
 		GS_TRY(take(g, r.groups * g->list.members, &r.out));
 		g->out = r.out;
 		GS_TRY(write_results(g, r));
 	}
+	GS_TRY(gs_groups_prove(g, r));
+	if (g->late)
+		return gs_groups_finish(g, NULL, 0);
 	status = gs_groups_finish(g, g->out, r.groups * g->list.members * sizeof(gs_reduced));
 	g->ngroups = r.groups > 0 ? g->found.groups : 0;
 	return status;

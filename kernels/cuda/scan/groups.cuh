@@ -104,6 +104,12 @@ struct gs_lists
 	const gs_span *tiles;
 };
 
+/* What an aggregate has: values, and their sum modulo 2^64 or the greatest of their codes (groups_proof.cu). */
+struct gs_proved
+{
+	u64 n, x;
+};
+
 /* What kernels report.  Later kernels read the numbers, so that the host does not have to wait for them. */
 struct gs_group_state
 {
@@ -115,6 +121,7 @@ struct gs_group_state
 };
 #define GS_FAILED_OVERFLOW 1u
 #define GS_FAILED_RANGE	   2u
+#define GS_FAILED_PROOF	   4u
 
 /* A table: word w of a slot is words[w * pitch + (slot << copies) + copy], halves likewise. */
 struct gs_table
@@ -134,6 +141,7 @@ struct gs_device_lists
 	gs_lists *host;			/* a copy */
 	gs_group_state *state;
 	gs_table one; /* a table of one slot, of nothing; behind the state */
+	gs_proved *proved; /* zeros: of rows, of groups, then (n) blocks that have added to these */
 	const gs_steps *steps; /* the list in host memory */
 	u64 ntiles, rows;
 	u64 numbers; /* row numbers are less */
@@ -239,6 +247,9 @@ gs_status gs_fold_carried(gs_cuda_engine *e, const gs_device_lists *lists, const
 						  const gs_sorted &sorted, const gs_packed_key &coding, const u32 *starts, u64 groups,
 						  u32 *room, gs_group_state *state);
 u64 gs_fold_long_groups(u64 n);
+
+/* Numbers that gs_device_lists.proved has for each aggregate, or for row numbers. */
+#define GS_PROVED(aggregates) (2 * ((aggregates) + 1) + 1)
 
 /* Runs of cancels: waits, then asks the host. */
 static inline gs_status

@@ -327,7 +327,7 @@ gs_value_coding(const gs_steps *steps, const gs_aggregate *a, const gs_range *ra
 /* Where the parts of an upload lie. */
 struct layout
 {
-	size_t terms, steps, columns, bases, places, tiles, state, one, bytes;
+	size_t terms, steps, columns, bases, places, tiles, state, one, proved, bytes;
 	u64 ntiles, nterms;
 };
 
@@ -352,7 +352,8 @@ layout_of(const gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows
 	l.tiles = l.places + l.ntiles * sizeof(u64);
 	l.state = (l.tiles + l.ntiles * sizeof(gs_span) + 7) & ~(size_t) 7;
 	l.one = l.state + sizeof(gs_group_state);
-	l.bytes = (l.one + gs_table_bytes(lists, 1) + 255) & ~(size_t) 255;
+	l.proved = (l.one + gs_table_bytes(lists, 1) + 7) & ~(size_t) 7;
+	l.bytes = (l.proved + GS_PROVED(lists->naggregates) * sizeof(gs_proved) + 255) & ~(size_t) 255;
 	return l;
 }
 
@@ -483,8 +484,9 @@ write_lists(gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows, co
 	if (at.bases > at.columns)
 		memcpy(to + at.columns, rows->columns, at.bases - at.columns);
 	write_state(lists, (gs_group_state *) (to + at.state));
+	memset(to + at.proved, 0, GS_PROVED(lists->naggregates) * sizeof(gs_proved));
 	*out = {(const gs_lists *) base, lists, (gs_group_state *) (base + at.state),
-			gs_table_at(lists, 1, base + at.one), steps, at.ntiles, 0, 0, columns_with_nulls(rows), false, false};
+			gs_table_at(lists, 1, base + at.one), (gs_proved *) (base + at.proved), steps, at.ntiles, 0, 0, columns_with_nulls(rows), false, false};
 	out->plain_terms = plain_terms((const gs_quick_term *) (to + at.terms), (u32) at.nterms);
 	out->plain = out->plain_terms && plain_folds(lists);
 	out->rows = write_rows(rows, (gs_span *) (to + at.tiles), (u64 *) (to + at.places), (u64 *) (to + at.bases));

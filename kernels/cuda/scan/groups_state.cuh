@@ -112,6 +112,11 @@ void gs_groups_drop(gs_groups *groups, gs_engine *engine);
 /* Writes the results of folds for groups. */
 gs_status gs_groups_write_folds(cuda_groups *g, const results_args &r);
 
+/* groups_proof.cu: has the state fail if groups, of results, are not what the rows say. */
+gs_status gs_groups_prove(cuda_groups *g, const results_args &r);
+/* Likewise row numbers, of all rows that pass; page: they stand there, whose rows are all of these. */
+gs_status gs_rows_prove(cuda_groups *g, const gs_sorted &sorted, const gs_row *page);
+
 /* groups_top.cu: adds groups to the list, those of which (NULL: all) says the numbers, in pieces. */
 gs_status gs_groups_list(cuda_groups *g, const u32 *which, u64 n);
 /* Lists the groups that HAVING passes and that may be among the first, of many. */

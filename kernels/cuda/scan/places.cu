@@ -99,6 +99,8 @@ places_rows(gs_groups *groups, uint32_t worker, gs_engine *engine, const gs_held
 	g->came = true;
 	GS_TRY(gs_sort_pairs(g->e, &g->device, plan, g->arrays, g->state, &sorted));
 	GS_TRY(write_page(g, sorted));
+	/* without orders the page is all */
+	GS_TRY(gs_rows_prove(g, sorted, g->nrows == sorted.n ? g->page : NULL));
 	return gs_groups_finish(g, g->page, g->nrows * sizeof(gs_row));
 }
 
