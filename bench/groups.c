@@ -508,6 +508,9 @@ groups_and_rows(void)
 	distinct_of_50();
 	medians();
 	groups_of_50("groups of 50: count, sum float8");
+	integers_of_50("groups of 50: sum int8", false, 1);
+	integers_of_50("groups of 50: sum, min, max int8", false, 3);
+	integers_of_50("filter of three, groups: sum int8", true, 1);
 	groups_of_many("a group for 4 rows, top 10 by sum int8");
 	pages_of_rows();
 }

@@ -2,6 +2,14 @@
  * groups_sums.h: the part of groups.c that asks for sums and for numbers of different values.
  */
 
+/* Returns true if the filter passes a row. */
+static bool
+passes(uint64_t i)
+{
+	return ((int32_t *) columns[QUANTITY])[i] < 60 && ((int64_t *) columns[PRICE])[i] >= 0 &&
+		((int32_t *) columns[SHOP])[i] < 40;
+}
+
 static void
 sums(void)
 {
@@ -12,8 +20,7 @@ sums(void)
 	for (uint64_t i = 0; i < rows; i++)
 	{
 		sum += ((int32_t *) columns[QUANTITY])[i];
-		if (((int32_t *) columns[QUANTITY])[i] < 60 && ((int64_t *) columns[PRICE])[i] >= 0 &&
-			((int32_t *) columns[SHOP])[i] < 40)
+		if (passes(i))
 			reals += ((double *) columns[AMOUNT])[i];
 	}
 	list_begin(&list, types, COLUMNS);
@@ -65,4 +72,41 @@ distinct_of_50(void)
 	for (uint64_t r = 0; r < nresult; r++)
 		good = good && result[2 * r + 1].count == n[result[2 * r].value[0]];
 	verdict(good && nresult == (rows < SHOPS ? nresult : SHOPS));
+}
+
+/* Integers of 50 groups, or of the 40 that the filter passes. */
+static void
+integers_of_50(const char *name, bool filtered, uint32_t n)
+{
+	const wanted wants[] = {{GS_SUM, PRICE, 0}, {GS_MIN, PRICE, 0}, {GS_MAX, PRICE, 0}};
+	int64_t sum[SHOPS] = {0}, least[SHOPS], most[SHOPS];
+	bool good = true;
+
+	for (uint32_t s = 0; s < SHOPS; s++)
+		least[s] = INT64_MAX, most[s] = INT64_MIN;
+	for (uint64_t i = 0; i < rows; i++)
+	{
+		const int64_t x = ((int64_t *) columns[PRICE])[i];
+		const int32_t s = ((int32_t *) columns[SHOP])[i];
+
+		if (filtered && !passes(i))
+			continue;
+		sum[s] += x;
+		least[s] = x < least[s] ? x : least[s];
+		most[s] = x > most[s] ? x : most[s];
+	}
+	list_begin(&list, types, COLUMNS);
+	if (filtered)
+		filter();
+	group(SHOP, n, wants);
+	run(name);
+	for (uint64_t r = 0; r < nresult; r++)
+	{
+		const gs_reduced *g = &result[(n + 1) * r];
+		const int64_t expected[] = {sum[g->value[0]], least[g->value[0]], most[g->value[0]]};
+
+		for (uint32_t i = 0; i < n; i++)
+			good = good && (int64_t) g[1 + i].value[0] == expected[i];
+	}
+	verdict(good && nresult > 0);
 }

@@ -131,15 +131,11 @@ typedef struct gs_tally
 	uint8_t *zeros[GS_MOST_VALUES]; /* bit 0 for +0, bit 1 for -0 */
 } gs_tally;
 
-/*
- * How many records, which sum of values modulo 2^64, and which extremes are given to groups, or held of them: see
- * groups_proof.c.
- */
+/* How many records, and which sum of values modulo 2^64, are given to groups, or held of them: see groups_proof.c. */
 typedef struct gs_group_totals
 {
 	uint64_t counts[GS_MOST_STREAMS];
-	uint64_t sums[GS_MOST_VALUES];	/* given: of each value; held: of each tally */
-	uint64_t codes[GS_MOST_VALUES]; /* of each tally: the greatest of its extremes' codes */
+	uint64_t sums[GS_MOST_VALUES]; /* given: of each value; held: of each tally */
 } gs_group_totals;
 
 /* Loops over blocks of keys and values, a table for each instruction set: see groups_loops.h. */
@@ -147,7 +143,7 @@ typedef struct gs_group_loops
 {
 	void (*less)(gs_type type, const void *values, size_t n, uint64_t low, uint64_t *restrict out);
 	void (*order)(const uint64_t *values, size_t n, bool zeros, uint32_t drop, uint64_t low, uint64_t *restrict out);
-	uint64_t (*most)(const uint64_t *values, size_t n, uint64_t flip);
+	uint64_t (*most)(const uint64_t *values, size_t n);
 	uint64_t (*sum)(const uint64_t *words, size_t n, bool second);
 	void (*turn)(uint64_t *part, size_t n, bool from, uint64_t number);
 	void (*divide)(uint64_t *part, size_t n, uint64_t inverse, uint32_t even); /* as gs_quotient_of */

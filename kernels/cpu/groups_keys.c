@@ -56,7 +56,7 @@ key_parts(const gs_packed_key *key, const gs_group_loops *loops, const gs_steps_
 		gs_put_nulls(b, column, mask, part, 0);
 	if (key->apart > 1)
 		loops->divide(part, n, key->inverse, key->even);
-	if (loops->most(part, n, 0) > key->span)
+	if (loops->most(part, n) > key->span)
 		return false;
 	if (key->descending || key->bump > 0)
 		loops->turn(part, n, key->descending, key->bump + (key->descending ? key->span : 0));

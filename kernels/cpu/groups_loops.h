@@ -53,14 +53,14 @@ NAME(order)(const uint64_t *values, size_t n, bool zeros, uint32_t drop, uint64_
 	}
 }
 
-/* The greatest number, of all with some bits inverted. */
+/* The greatest number. */
 TARGET static uint64_t
-NAME(most)(const uint64_t *values, size_t n, uint64_t flip)
+NAME(most)(const uint64_t *values, size_t n)
 {
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < n; i++)
-		most = (values[i] ^ flip) > most ? values[i] ^ flip : most;
+		most = values[i] > most ? values[i] : most;
 	return most;
 }
 

@@ -41,7 +41,7 @@ codes_of(const gs_group_job *j, const gs_stream_value *v, const void *values, ui
 	else if (v->type == GS_I64)
 	{
 		j->w->loops->less(GS_I64, values, n, (uint64_t) v->low, codes);
-		good = j->w->loops->most(codes, n, 0) <= v->span;
+		good = j->w->loops->most(codes, n) <= v->span;
 	}
 	else
 		for (uint32_t i = 0; i < n; i++)

@@ -58,6 +58,31 @@ number_rows(job *j, const uint64_t *mask)
 				*to++ = first + w * 64 + i;
 }
 
+/* Returns the sum of a mask's row numbers, bit by bit. */
+static uint64_t
+sum_of_mask(const gs_rows_block *b, const uint64_t *mask)
+{
+	uint64_t sum = 0;
+
+	if (mask == NULL)
+		return b->n * b->first + (uint64_t) b->n * (b->n - 1) / 2;
+	for (uint32_t w = 0; w * 64 < b->n; w++)
+		for (uint64_t bits = mask[w]; bits != 0; bits &= bits - 1)
+			sum += b->first + w * 64 + (uint32_t) __builtin_ctzll(bits);
+	return sum;
+}
+
+/* Returns true if n places are those of a mask's rows, as far as their sum tells. */
+static bool
+places_agree(const gs_rows_block *b, const uint64_t *mask, const gs_row *places, uint32_t n)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += places[i].row;
+	return sum == sum_of_mask(b, mask);
+}
+
 /* Adds the places of n rows. */
 static gs_status
 add_places(job *j, const uint64_t *mask, uint32_t n)
@@ -72,7 +97,7 @@ add_places(job *j, const uint64_t *mask, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		to[i] = (gs_row){j->segment, j->at[i]};
 	j->w->n += n;
-	return GS_OK;
+	return places_agree(&j->block, mask, to, n) ? GS_OK : GS_WRONG_ORDER;
 }
 
 /* Returns the bucket of a key. */

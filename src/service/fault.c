@@ -61,6 +61,8 @@ gsd_fault_status(bool chosen, fault_stage stage)
 	(void) gsd_fault_here(chosen, FAULT_BABBLE, stage);
 	if (gsd_fault_here(chosen, FAULT_OOM, stage))
 		return GS_NOMEM;
+	if (gsd_fault_here(chosen, FAULT_WRONG, stage))
+		return GS_WRONG_ORDER;
 	return gsd_fault_here(chosen, FAULT_DEVICE, stage) || gsd_fault_here(chosen, FAULT_DEAD, stage) ? GS_DEVICE : GS_OK;
 }
 

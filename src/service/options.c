@@ -74,11 +74,11 @@ read_fault(const char *text)
 {
 	static const char *const kinds[] = {"none",  "crash", "hang",  "corrupt", "keys",
 										"order", "oom",	  "short", "version", "babble", "device",  "dead",
-										"swap",	 "count", "narrow", NULL};
+										"swap",	 "count", "narrow", "wrong", NULL};
 	static const char *const stages[] = {"begin", "add", "finish", "next", "rest", NULL};
 	static const fault_stage usual[] = {STAGE_FINISH, STAGE_FINISH, STAGE_FINISH, STAGE_NEXT, STAGE_ADD,
 										STAGE_FINISH, STAGE_BEGIN, STAGE_NEXT, STAGE_BEGIN, STAGE_BEGIN, STAGE_FINISH,
-										STAGE_FINISH, STAGE_NEXT, STAGE_FINISH, STAGE_BEGIN};
+										STAGE_FINISH, STAGE_NEXT, STAGE_FINISH, STAGE_BEGIN, STAGE_FINISH};
 	size_t length = strcspn(text, ":@");
 	int kind = word(text, length, kinds);
 

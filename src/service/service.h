@@ -29,7 +29,8 @@ typedef enum fault_kind
 	FAULT_DEAD,	   /* the device fails the job, and does not work any more */
 	FAULT_SWAP,	   /* two neighbours of the result are swapped */
 	FAULT_COUNT,   /* a row of the first group of a result is not counted; at stage next it is counted twice */
-	FAULT_NARROW   /* a device refuses keys; at stage finish it has no room for groups */
+	FAULT_NARROW,  /* a device refuses keys; at stage finish it has no room for groups */
+	FAULT_WRONG	   /* the engine finds its own answer wrong */
 } fault_kind;
 
 typedef enum fault_stage

@@ -101,12 +101,13 @@ my %reason = (
 	hang => 'GPU service did not answer',
 	oom => 'out of device memory',
 	device => 'GPU failed',
+	wrong => 'GPU service gave a wrong answer',
 	corrupt => 'GPU service broke the protocol',
 	'short:0' => 'GPU service broke the protocol',
 	'short:2' => 'GPU service broke the protocol');
 foreach my $case (
 	[ 'oom', 'begin' ], [ 'oom', 'add' ], [ 'oom', 'finish' ], [ 'device', 'begin' ], [ 'device', 'add' ],
-	[ 'device', 'finish' ], [ 'corrupt', 'finish' ], [ 'short:0', 'next' ], [ 'short:2', 'next' ],
+	[ 'device', 'finish' ], [ 'wrong', 'finish' ], [ 'corrupt', 'finish' ], [ 'short:0', 'next' ], [ 'short:2', 'next' ],
 	[ 'crash', 'begin' ], [ 'crash', 'add' ], [ 'crash', 'finish' ], [ 'hang', 'add' ], [ 'hang', 'finish' ])
 {
 	my ($kind, $stage) = @$case;

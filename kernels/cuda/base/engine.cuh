@@ -33,13 +33,14 @@ struct gs_cuda_engine
 	u32 stall;
 	u64 patience;
 	u32 force_stages, force_blocks; /* overrides of the benchmark; 0: as tuned */
-	u32 force_groups, damage;		/* base/sort_testing.h */
+	u32 force_groups;				/* base/sort_testing.h */
 	int nkernels;
 	gs_cuda_kernel kernels[GS_KERNELS];
 	void *sort; /* state of the sort family: radix/sort_state.cuh */
 	u8 *staging; /* pinned host memory: memory.cuh */
 	bool staged; /* the stream may still read arguments there */
 	const void *answer_of; /* whose answer is there */
+	u32 damage;			   /* base/sort_testing.h */
 };
 
 extern const gs_scan_ops gs_cuda_scan_ops;
