@@ -74,6 +74,12 @@ typedef struct StringCodes
 	Size		most_bytes;		/* which may be this many */
 	MemoryContext context;		/* of the list */
 	const StringRanks *ranks;	/* the question is about these, and no string is added; NULL: it is about codes */
+	/*
+	 * A bit for each of so many codes, and one that is not set for each further one: no row that passes the query's
+	 * conditions has a code whose bit is not set.  NULL: nothing is known.
+	 */
+	uint64	   *possible;
+	uint32		npossible;
 } StringCodes;
 
 /*
@@ -119,6 +125,14 @@ extern uint32 codes_held(StringCodes *codes, const char *p, uint32 bytes);
 
 /* Returns the code of what the service knows by a number, or GSD_NO_CODE: there is none. */
 extern uint64 codes_of_held(const StringCodes *codes, uint64 held);
+
+/* Returns false for a code that no row has which passes the query's conditions. */
+static inline bool
+codes_possible(const StringCodes *codes, uint32 code)
+{
+	return codes->possible == NULL ||
+		(code < codes->npossible && (codes->possible[code / 64] >> (code % 64) & 1) != 0);
+}
 
 /* Writes the list of new strings (gsd_strings).  Returns where it ends. */
 extern char *codes_write(const StringCodes *codes, char *to);

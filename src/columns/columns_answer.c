@@ -18,9 +18,14 @@
 #include "columns_leaves.h"
 #include "lap.h"
 #include "string_functions.h"
+#include "string_occurrence.h"
 
 #define ATTEMPTS	   3	/* at questions, while the service drops the versions that they name */
 #define GROUPS_AT_ONCE 256	/* are taken over */
+
+/* What it takes to look at a row of columns, and to read a page of the table, in nanoseconds. */
+#define ROW_NS		   1.5
+#define PAGE_NS		   5000.0
 
 static const char *const impossible = "the service's answer is impossible";
 
@@ -122,7 +127,7 @@ add_answer(const Asking *asking, const gs_reduced *reduced)
 {
 	ColumnsQuestion *question = asking->question;
 
-	if (asking->answered == 0)
+	if (question->parts++ == 0)
 		memcpy(question->reduced, reduced, gs_steps_result_bytes(question->steps.steps));
 	else if (gs_reduced_combine(question->steps.steps, question->reduced, reduced) != GS_OK)
 		return "the sum of partitions overflows";
@@ -206,7 +211,8 @@ fetch(Asking *asking, const StoreQuestion *about, bool *stale)
 	if (answer.pages != proved_pages(asking) || answer.rows > answer.pages * MaxHeapTuplesPerPage)
 		return impossible;
 	question->rows += answer.rows + asking->added.count;
-	count_scans(asking, &answer);
+	if (question->aside == QUESTION_ITSELF)
+		count_scans(asking, &answer);
 	question->figures->copied |= answer.on_host;
 	return reduces ? add_answer(asking, reduced) : take_groups(asking, &groups);
 }
@@ -253,7 +259,7 @@ make_question(Asking *asking, const StoreQuestion **about)
 			.table = leaf->held->table, .version = leaf->proof.version, .mask = leaf->proof.proved,
 			.nblocks = leaf->proof.nblocks, .columns = leaf->indexes,
 			.ncolumns = (uint32) query->ncolumns + query->positions, .steps = asking->question->steps.steps,
-			.further = further, .counted = query->nkeys > 0 && asking->question->take == NULL &&
+			.further = further, .aside = asking->question->aside != QUESTION_ITSELF, .counted = query->nkeys > 0 && asking->question->take == NULL &&
 			asking->question->places == NULL
 		};
 		why = leaves_put_ranks(&asked, leaf, query, &leaf->about);
@@ -283,7 +289,8 @@ ask(Asking *asking, bool *stale)
 		row_places_begin(question->places, &asking->first->proof);
 	if (!store_ask(asking->link, about, &failure))
 		return failed(asking, failure);
-	add_all_rows(asking);
+	if (question->aside != QUESTION_SAMPLE)
+		add_all_rows(asking);
 	if (asking->why != NULL)
 		return asking->why;
 	figures->heap_ms += lap_ms(&since);
@@ -326,9 +333,65 @@ held_leaf(const Asking *asking)
 	return leaf;
 }
 
+/* Leaves some of the proved pages of a question's leaves, which become its own.  Returns their share of all. */
+static double
+take_sample(Asking *asking)
+{
+	Leaf	   *leaves = palloc_array(Leaf, asking->count);
+	double		all = (double) proved_pages(asking);
+
+	memcpy(leaves, asking->first, sizeof(Leaf) * (Size) asking->count);
+	asking->first = leaves;
+	for (int i = 0; i < asking->count; i++)
+		if (leaves[i].held != NULL)
+			leaves[i].proof = proof_sample(&leaves[i].proof);
+	return all > 0 ? (double) proved_pages(asking) / all : 1;
+}
+
+/* Asks a question that helps to ask another one (OccurrenceSource.ask). */
+static const char *
+ask_aside(void *arg, ColumnsQuestion *question, bool *answered)
+{
+	Asking	   *asking = arg;
+	Asking		inner = *asking;
+	ColumnsFigures figures = {0};
+	bool		stale = false;
+	const char *why;
+
+	question->snapshot = asking->question->snapshot;
+	question->values = asking->question->values;
+	question->figures = &figures;
+	question->share = question->aside == QUESTION_SAMPLE ? take_sample(&inner) : 1;
+	inner.question = question;
+	why = columns_steps(question->query, &question->values, &question->steps);
+	if (why == NULL)
+		why = ask(&inner, &stale);
+	*answered = why == NULL;
+	asking->failure = inner.failure;
+	asking->question->copied = question->copied;
+	return asking->failure != ENGINE_OK || !store_usable(asking->link) ? why : NULL;
+}
+
+/* Returns what it takes to look at all rows once, in nanoseconds. */
+static double
+look_time(const Asking *asking)
+{
+	double		time = 0;
+
+	for (int i = 0; i < asking->leaves.count; i++)
+	{
+		const Leaf *leaf = &asking->leaves.list[i];
+
+		if (is_read(asking, leaf))
+			time += ROW_NS * Max(leaf->rel->rd_rel->reltuples, 0) +
+				PAGE_NS * (leaf->proof.nblocks - leaf->proof.pages);
+	}
+	return time;
+}
+
 /* Begins the codes of strings, and makes the steps, whose constants they are. */
 static const char *
-begin_strings(const Asking *asking)
+begin_strings(Asking *asking)
 {
 	ColumnsQuestion *question = asking->question;
 	const AskedLeaves asked = leaves_asked(asking->first, asking->count);
@@ -345,6 +408,12 @@ begin_strings(const Asking *asking)
 			prove_nothing(leaf);
 		why = added_rows_note(question->query, question->snapshot, leaf->rel, leaf->columns, &leaf->proof,
 							  leaf->held ? &leaf->held->map : NULL);
+	}
+	if (why == NULL)
+	{
+		const OccurrenceSource source = {look_time(asking), ask_aside, asking, question->figures};
+
+		why = strings_judge(question->query, &question->values, &source);
 	}
 	if (why == NULL)
 		why = leaves_rank_codes(asked.held, question->query);
@@ -380,36 +449,6 @@ answer_leaves(Asking *asking, Leaf *first, int count)
 
 /* ---------------------------------------------------------------- the query's answer */
 
-/* Finds out for EXPLAIN where the columns lie. */
-static void
-find_engine(Asking *asking)
-{
-	ColumnsFigures *figures = asking->question->figures;
-	StoreInfo	info;
-	EngineFailure failure;
-
-	strlcpy(figures->device, engine_kind_text(ENGINE_CPU), sizeof(figures->device));
-	for (int i = 0; i < asking->leaves.count; i++)
-		if (asking->leaves.list[i].held != NULL &&
-			store_info(asking->link, RelationGetRelid(asking->leaves.list[i].rel), &info, &failure) && info.device >= 0)
-			strlcpy(figures->device, info.name, sizeof(figures->device));
-}
-
-/* Returns true if columns lie on a device that gets no more jobs, as its answers were wrong. */
-static bool
-lie_aside(const Asking *asking, uint32 aside)
-{
-	StoreInfo	info;
-	EngineFailure failure;
-
-	for (int i = 0; i < asking->leaves.count && aside != 0; i++)
-		if (asking->leaves.list[i].held != NULL &&
-			store_info(asking->link, RelationGetRelid(asking->leaves.list[i].rel), &info, &failure) &&
-			info.device >= 0 && (aside >> info.device & 1) != 0)
-			return true;
-	return false;
-}
-
 /* Answers over a link. */
 static const char *
 answer_over(Asking *asking)
@@ -419,11 +458,11 @@ answer_over(Asking *asking)
 	const char *why = leaves_find_held(leaves, asking->link, question->query);
 	bool		strings = leaves_have_strings(question->query);
 
-	if (why == NULL && lie_aside(asking, trust_aside()))
+	if (why == NULL && leaves_lie_aside(leaves, asking->link, trust_aside()))
 		why = failed(asking, ENGINE_SET_ASIDE);
 	/* before the question, whose answer may still be coming over the link when the first of it is there */
 	if (why == NULL && question->explained)
-		find_engine(asking);
+		leaves_find_engine(leaves, asking->link, question->figures->device, sizeof(question->figures->device));
 	if (why == NULL && !strings)
 		why = columns_steps(question->query, &question->values, &question->steps);
 	question->rows = question->groups = 0;

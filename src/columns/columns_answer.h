@@ -21,9 +21,19 @@ typedef struct ColumnsFigures
 	double		prove_ms;
 	double		heap_ms;
 	double		engine_ms;		/* with the way there and back */
+	uint64		strings;		/* of dictionaries, of which the service was asked which ones occur, */
+	uint64		occurring;		/* and those that do */
 	char		device[64];		/* on which columns lie, or "CPU"; for EXPLAIN alone */
 	bool		copied;			/* the CPU answered about columns that lie on a device */
 } ColumnsFigures;
+
+/* Whether a question helps to ask another one.  Then it is neither a query nor a scan that is counted. */
+typedef enum QuestionAside
+{
+	QUESTION_ITSELF,
+	QUESTION_ASIDE,				/* about all rows */
+	QUESTION_SAMPLE				/* about some of the proved pages */
+} QuestionAside;
 
 /* A question. */
 typedef struct ColumnsQuestion
@@ -42,11 +52,14 @@ typedef struct ColumnsQuestion
 	const char *(*take) (void *arg, const gs_reduced *groups, uint64 n);
 	void	   *arg;
 	RowPlaces  *places;			/* of rows: where they go; else NULL */
+	QuestionAside aside;
 	/* The answer. */
 	ColumnsSteps steps;
 	gs_reduced	reduced[GS_STEPS_MAX_AGGREGATES];	/* without keys */
 	uint64		rows;			/* that were looked at */
 	uint64		groups;			/* or rows */
+	int			parts;			/* that have been combined, without keys */
+	double		share;			/* of the proved pages, in a sample */
 	bool		copied;			/* the last one was the CPU's, about columns that lie on a device */
 } ColumnsQuestion;
 

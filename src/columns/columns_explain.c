@@ -190,6 +190,24 @@ explain_pages(const GpuColumnsState *node, ExplainState *es)
 	appendStringInfoChar(es->str, '\n');
 }
 
+/* Prints how many strings of dictionaries occur, where the service was asked, on average per scan. */
+static void
+explain_strings(const GpuColumnsState *node, ExplainState *es)
+{
+	int64		strings = (int64) (node->figures.strings / node->scans);
+	int64		occurring = (int64) (node->figures.occurring / node->scans);
+
+	if (strings == 0)
+		return;
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyText("Strings", psprintf(INT64_FORMAT " of " INT64_FORMAT " occur", occurring, strings), es);
+	else
+	{
+		ExplainPropertyInteger("Strings", NULL, strings, es);
+		ExplainPropertyInteger("Strings Occurring", NULL, occurring, es);
+	}
+}
+
 /* Prints how long the stages took, on average per scan. */
 static void
 explain_stages(const GpuColumnsState *node, ExplainState *es)
@@ -232,6 +250,7 @@ columns_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 			ExplainPropertyInteger("Rows", NULL, (int64) (node->ngroups / node->scans), es);
 		else if (node->parts.keys != NIL)
 			ExplainPropertyInteger("Groups", NULL, (int64) (node->ngroups / node->scans), es);
+		explain_strings(node, es);
 		if (gpusort_explain_machine)
 			explain_stages(node, es);
 	}

@@ -356,16 +356,11 @@ add_function(FilterBuilder *builder, const QueryTerm *term)
 {
 	const StringCodes *codes = builder->codes[term->column];
 	uint64	  **bits = &builder->bits[term->column];
-	Size		words = strings_words(codes);
 
 	if (*bits == NULL)
-	{
-		*bits = palloc_extended((words + 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
-		memset(*bits, 0xff, words * sizeof(uint64));
-		if ((codes->limit + codes->count) % 64 != 0)
-			(*bits)[words - 1] = (UINT64CONST(1) << (codes->limit + codes->count) % 64) - 1;
-		(*bits)[words] = 0;
-	}
+		*bits = strings_possible(codes);
+	if (term->judged)
+		return NULL;
 	return strings_test(codes, &builder->subjects[term->column], term, builder->values, *bits);
 }
 

@@ -359,3 +359,30 @@ leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query)
 	}
 	return nheld > 0 ? NULL : leaves->list[0].why;
 }
+
+void
+leaves_find_engine(const Leaves *leaves, ServiceLink *link, char *name, Size room)
+{
+	StoreInfo	info;
+	EngineFailure failure;
+
+	strlcpy(name, engine_kind_text(ENGINE_CPU), room);
+	for (int i = 0; i < leaves->count; i++)
+		if (leaves->list[i].held != NULL &&
+			store_info(link, RelationGetRelid(leaves->list[i].rel), &info, &failure) && info.device >= 0)
+			strlcpy(name, info.name, room);
+}
+
+bool
+leaves_lie_aside(const Leaves *leaves, ServiceLink *link, uint32 aside)
+{
+	StoreInfo	info;
+	EngineFailure failure;
+
+	for (int i = 0; i < leaves->count && aside != 0; i++)
+		if (leaves->list[i].held != NULL &&
+			store_info(link, RelationGetRelid(leaves->list[i].rel), &info, &failure) &&
+			info.device >= 0 && (aside >> info.device & 1) != 0)
+			return true;
+	return false;
+}

@@ -47,6 +47,12 @@ extern void leaves_close(const Leaves *leaves);
  */
 extern const char *leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQuery *query);
 
+/* Finds out for EXPLAIN where the columns lie. */
+extern void leaves_find_engine(const Leaves *leaves, ServiceLink *link, char *name, Size room);
+
+/* Returns true if columns lie on a device of these (a bit each), which get no more jobs, as their answers were wrong. */
+extern bool leaves_lie_aside(const Leaves *leaves, ServiceLink *link, uint32 aside);
+
 /* Returns true if a query is about strings. */
 extern bool leaves_have_strings(const ColumnsQuery *query);
 

@@ -12,6 +12,7 @@
 #include "src/base/compat.h"
 #include "columns_strings.h"
 #include "string_bytes.h"
+#include "string_functions.h"
 
 /* Strings between two looks at interrupts, whose datums are freed together. */
 #define STRINGS_AT_ONCE 256
@@ -32,6 +33,18 @@ static const Oid functions[] = {
 	F_NAMELT, F_NAMELE, F_NAMEGT, F_NAMEGE, F_NAMEEQ, F_NAMENE, F_NAMELIKE, F_NAMENLIKE, F_NAMEICLIKE, F_NAMEICNLIKE,
 	F_NAMEREGEXEQ, F_NAMEREGEXNE, F_NAMEICREGEXEQ, F_NAMEICREGEXNE,
 	F_NAMELTTEXT, F_NAMELETEXT, F_NAMEGTTEXT, F_NAMEGETEXT, F_NAMEEQTEXT, F_NAMENETEXT
+};
+
+/* Of these, those that take longest, */
+static const Oid searches[] = {
+	F_TEXTICLIKE, F_TEXTICNLIKE, F_TEXTREGEXEQ, F_TEXTREGEXNE, F_TEXTICREGEXEQ, F_TEXTICREGEXNE,
+	F_BPCHARICLIKE, F_BPCHARICNLIKE, F_BPCHARREGEXEQ, F_BPCHARREGEXNE, F_BPCHARICREGEXEQ, F_BPCHARICREGEXNE,
+	F_NAMEICLIKE, F_NAMEICNLIKE, F_NAMEREGEXEQ, F_NAMEREGEXNE, F_NAMEICREGEXEQ, F_NAMEICREGEXNE
+};
+
+/* and those that take less, but more than comparisons. */
+static const Oid likes[] = {
+	F_TEXTLIKE, F_TEXTNLIKE, F_BPCHARLIKE, F_BPCHARNLIKE, F_NAMELIKE, F_NAMENLIKE
 };
 
 /* Returns true if a function is in a list. */
@@ -93,6 +106,20 @@ strings_words(const StringCodes *codes)
 	return ((Size) codes->limit + codes->count + 63) / 64;
 }
 
+uint64 *
+strings_possible(const StringCodes *codes)
+{
+	Size		words = strings_words(codes);
+	uint64	   *bits = palloc_extended((words + 1) * sizeof(uint64), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+
+	if (codes->possible != NULL)
+		return memcpy(bits, codes->possible, ((Size) codes->npossible + 63) / 64 * sizeof(uint64));
+	memset(bits, 0xff, words * sizeof(uint64));
+	if ((codes->limit + codes->count) % 64 != 0)
+		bits[words - 1] = (UINT64CONST(1) << (codes->limit + codes->count) % 64) - 1;
+	return bits;
+}
+
 /* Strings that are tested. */
 typedef struct Testing
 {
@@ -107,16 +134,29 @@ typedef struct Testing
 	const char *why;			/* why no bits can be believed */
 } Testing;
 
-/* Sets the bytes that are all that a condition asks about: of a LIKE "%bytes%", or its negation. */
-static void
-set_part(Testing *testing)
+/* Returns the bytes that are all that a condition asks about: of a LIKE "%bytes%", or its negation.  NULL: it is none. */
+static const char *
+part_of(const ColumnDescription *column, const QueryTerm *term, Datum value, uint32 *bytes)
 {
-	const QueryTerm *term = testing->term;
-	Oid			base = getBaseType(testing->column->type);
+	Oid			base = getBaseType(column->type);
 
-	if (term->call == NULL && (base == TEXTOID || base == VARCHAROID) &&
-		(term->function == F_TEXTLIKE || term->function == F_TEXTNLIKE))
-		testing->part = bytes_of_pattern(testing->value, term->collation, &testing->part_bytes);
+	if (term->call != NULL || (base != TEXTOID && base != VARCHAROID) ||
+		(term->function != F_TEXTLIKE && term->function != F_TEXTNLIKE))
+		return NULL;
+	return bytes_of_pattern(value, term->collation, bytes);
+}
+
+uint32
+strings_term_time(const ColumnDescription *column, const QueryTerm *term, const QueryValues *values)
+{
+	uint32		time = term->call != NULL ? string_function_time(term->call) : 0;
+	uint32		bytes;
+
+	if (is_listed(searches, lengthof(searches), term->function))
+		return time + 500;
+	if (!is_listed(likes, lengthof(likes), term->function))
+		return time + 50;
+	return time + (part_of(column, term, values->values[term->value], &bytes) != NULL ? 30 : 100);
 }
 
 /* Returns true if a code's string passes such a condition. */
@@ -161,7 +201,7 @@ test_strings(void *arg)
 	FmgrInfo	function;
 
 	fmgr_info(testing->term->function, &function);
-	set_part(testing);
+	testing->part = part_of(testing->column, testing->term, testing->value, &testing->part_bytes);
 	MemoryContextSwitchTo(context);
 	for (uint32 code = 0; code < codes->limit + codes->count && testing->why == NULL; code++)
 	{

@@ -33,6 +33,15 @@ extern const char *string_call(StringCall *call, Datum string, Datum *result);
 /* Returns the words of a bit for each code. */
 extern Size strings_words(const StringCodes *codes);
 
+/* Returns bits of all codes that are possible, with a word more, in the current context. */
+extern uint64 *strings_possible(const StringCodes *codes);
+
+/*
+ * Returns about how long a term with a function takes for a string, in nanoseconds: as measured where a look at a row's
+ * code takes one.
+ */
+extern uint32 strings_term_time(const ColumnDescription *column, const QueryTerm *term, const QueryValues *values);
+
 /*
  * Clears the bits of codes whose strings do not pass a term with a function.  Returns NULL, or why PostgreSQL has to
  * do it: the function has raised an error, maybe for a string that no row has.

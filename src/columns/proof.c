@@ -289,3 +289,16 @@ prove_pages(Relation rel, Snapshot snapshot, const PageMap *map, const KeeperSha
 	page_map_free_copy(&copy);
 	return true;
 }
+
+PageProof
+proof_sample(const PageProof *proof)
+{
+	Size		words = ((Size) proof->nblocks + 63) / 64;
+	PageProof	sample = *proof;
+
+	sample.proved = palloc0((words + 1) * sizeof(uint64));
+	for (Size word = 0; word < words; word += PROOF_SAMPLE)
+		sample.proved[word] = proof->proved[word];
+	sample.pages = (BlockNumber) pg_popcount((const char *) sample.proved, (int) (words * sizeof(uint64)));
+	return sample;
+}

@@ -38,6 +38,10 @@ extern const char *proof_refused_relation(Relation rel);
 extern bool prove_pages(Relation rel, Snapshot snapshot, const PageMap *map, const KeeperShared *keeper,
 						PageProof *proof);
 
+/* Returns some of the proved pages, one in so many, or more of a small table, with memory of the current context. */
+#define PROOF_SAMPLE 16
+extern PageProof proof_sample(const PageProof *proof);
+
 /*
  * Copies the all-visible bits of the first nblocks pages, each page of the visibility map at one moment: a bit per
  * page, (nblocks + 63) / 64 words.

@@ -33,6 +33,7 @@ typedef struct QueryTerm
 	Oid			function;		/* of GS_TEST_IN_BITS */
 	const QueryCall *call;		/* gives its argument; NULL: that is the string */
 	Oid			collation;
+	bool		judged;			/* of a question that is open: what does not pass is not possible (codes.h) */
 } QueryTerm;
 
 /* Tests that are ANDed. */

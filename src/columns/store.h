@@ -129,6 +129,7 @@ typedef struct StoreQuestion
 	/* About another table as well, by its members above; for lists with keys, or aggregates of all values. */
 	const struct StoreQuestion *further;
 	bool		counted;		/* groups are only counted, and none is sent */
+	bool		aside;			/* it helps to ask another one, and is no query that is answered */
 } StoreQuestion;
 
 /* Returns true if store_answer has the answer to a question, false if store_answer_groups has it. */

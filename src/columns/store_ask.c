@@ -166,6 +166,7 @@ store_ask(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 	message.ask.version = question->version;
 	message.ask.blocks = question->nblocks;
 	message.ask.counted = question->counted;
+	message.ask.aside = question->aside;
 	message.ask.ncolumns = question->ncolumns;
 	memcpy(message.ask.columns, question->columns, question->ncolumns * sizeof(uint32));
 	link->asking = true;

@@ -176,7 +176,7 @@ call_for(Calling *calling, uint32 code)
 	return calling->why == NULL ? number_of(calling, result) : 0;
 }
 
-/* Calls the function for the strings of some codes. */
+/* Calls the function for the strings of some codes, of those that are possible. */
 static void
 call_for_some(void *arg, uint32 from, uint32 to)
 {
@@ -190,7 +190,8 @@ call_for_some(void *arg, uint32 from, uint32 to)
 			CHECK_FOR_INTERRUPTS();
 			MemoryContextReset(calling->datums);
 		}
-		calling->mapping->numbers[code] = call_for(calling, code);
+		if (codes_possible(calling->codes, code))
+			calling->mapping->numbers[code] = call_for(calling, code);
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -208,14 +209,20 @@ take_result(void *arg, uint32 code, const char *text, uint32 number)
 
 /* Returns true for functions of which each call takes so long that parallel workers pay. */
 static bool
-is_long(const Calling *calling)
+is_long(const QueryCall *call)
 {
-	Oid			function = calling->mapping->call->expr->funcid;
+	Oid			function = call->expr->funcid;
 
 	return function == F_REGEXP_REPLACE_TEXT_TEXT_TEXT || function == F_REGEXP_REPLACE_TEXT_TEXT_TEXT_TEXT;
 }
 
-/* Calls the function for all strings, as the work of strings_call. */
+uint32
+string_function_time(const QueryCall *call)
+{
+	return is_long(call) ? 3000 : 100;
+}
+
+/* Calls the function for all strings that are possible, as the work of strings_call. */
 static void
 call_for_all(void *arg)
 {
@@ -223,7 +230,7 @@ call_for_all(void *arg)
 	const StringsJob job = {calling->codes, calling->column, calling->mapping->call, &calling->call, call_for_some,
 	take_result, calling};
 
-	if (is_long(calling))
+	if (is_long(job.of))
 		string_workers_call(&job);
 	else
 		call_for_some(calling, 0, calling->mapping->count);
@@ -251,7 +258,8 @@ call_function(ColumnsQuery *query, int column, const QueryValues *values)
 	mapping->results = NULL;
 	if ((Size) mapping->count * sizeof(uint32) > gpusort_memory_limit())
 		return "results of a function of strings are more than gpusort.work_mem has room for";
-	mapping->numbers = palloc_extended(((Size) mapping->count + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
+	mapping->numbers = palloc_extended(((Size) mapping->count + 1) * sizeof(uint32),
+									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	if (mapping->call->expr->funcresulttype == TEXTOID)
 	{
 		mapping->results = palloc_object(StringCodes);

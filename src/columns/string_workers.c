@@ -14,6 +14,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
+#include "port/pg_bitutils.h"
 #include "storage/lwlock.h"
 #include "utils/datum.h"
 #include "utils/dsa.h"
@@ -28,6 +29,7 @@
 #define KEY_SHARED		UINT64CONST(0x6770750000000011)
 #define KEY_ARGUMENTS	UINT64CONST(0x6770750000000012)
 #define KEY_AREA		UINT64CONST(0x6770750000000013)
+#define KEY_POSSIBLE	UINT64CONST(0x6770750000000014)
 
 /* Strings that are taken at a time, and those that pay for a worker's start: 0.1 s of regular expressions. */
 #define CHUNK_STRINGS 1024
@@ -121,12 +123,12 @@ append_result(const Shared *shared, const StringCodes *codes, StringCall *call, 
 	return true;
 }
 
-/* Calls for the strings of a chunk.  Returns false if the leader has to. */
+/* Calls for the strings of a chunk that are possible.  Returns false if the leader has to. */
 static bool
 call_for_chunk(const Shared *shared, const StringCodes *codes, StringCall *call, uint32 chunk, StringInfo out)
 {
 	for (uint32 code = chunk * CHUNK_STRINGS; code < chunk_end(shared, chunk); code++)
-		if (!append_result(shared, codes, call, code, out))
+		if (codes_possible(codes, code) && !append_result(shared, codes, call, code, out))
 			return false;
 	return true;
 }
@@ -147,7 +149,8 @@ work(Shared *shared, dsa_area *area, const StringCodes *codes, StringCall *call)
 		MemoryContextReset(datums);
 		initStringInfo(&out);
 		if (call_for_chunk(shared, codes, call, chunk, &out))
-			shared->results[chunk] = dsa_allocate_extended(area, (Size) out.len, DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM);
+			shared->results[chunk] = dsa_allocate_extended(area, (Size) Max(out.len, 1),
+														   DSA_ALLOC_HUGE | DSA_ALLOC_NO_OOM);
 		if (DsaPointerIsValid(shared->results[chunk]))
 			memcpy(dsa_get_address(area, shared->results[chunk]), out.data, (Size) out.len);
 	}
@@ -176,6 +179,8 @@ gpusort_strings_worker(dsm_segment *segment, shm_toc *toc)
 		return;
 	area = dsa_attach_in_place(shm_toc_lookup(toc, KEY_AREA, false), segment);
 	codes_begin(&codes, file, GS_U32, 0, false);
+	codes.possible = shm_toc_lookup(toc, KEY_POSSIBLE, false);
+	codes.npossible = shared->count;
 	begin_call(shared, shm_toc_lookup(toc, KEY_ARGUMENTS, false), &call);
 	work(shared, area, &codes, &call);
 	dsa_detach(area);
@@ -183,13 +188,24 @@ gpusort_strings_worker(dsm_segment *segment, shm_toc *toc)
 
 /* ---------------------------------------------------------------- the leader */
 
+/* Returns the bytes of a bit for each string that workers know. */
+static Size
+possible_bytes(const StringsJob *job)
+{
+	return ((Size) job->codes->limit + 63) / 64 * sizeof(uint64);
+}
+
 /* Returns how many workers to ask for. */
 static int
 wanted_workers(const StringsJob *job)
 {
+	uint32		strings = job->codes->limit;
+
 	if (IsParallelWorker())
 		return 0;
-	return (int) Min((uint32) max_parallel_workers_per_gather, job->codes->limit / WORKER_STRINGS);
+	if (job->codes->possible != NULL)
+		strings = (uint32) pg_popcount((const char *) job->codes->possible, (int) possible_bytes(job));
+	return (int) Min((uint32) max_parallel_workers_per_gather, strings / WORKER_STRINGS);
 }
 
 /* Returns what all participants see. */
@@ -199,6 +215,7 @@ describe(const StringsJob *job, ParallelContext *pcxt)
 	uint32		nchunks = (job->codes->limit + CHUNK_STRINGS - 1) / CHUNK_STRINGS;
 	Shared	   *shared = shm_toc_allocate(pcxt->toc, offsetof(Shared, results) + sizeof(dsa_pointer) * nchunks);
 	char	   *arguments = shm_toc_allocate(pcxt->toc, write_arguments(job, NULL) + 1);
+	char	   *possible = shm_toc_allocate(pcxt->toc, possible_bytes(job));
 
 	*shared = (Shared) {.count = job->codes->limit, .nchunks = nchunks, .type = getBaseType(job->column->type),
 	.typmod = job->column->typmod, .function = job->of->expr->funcid, .collation = job->of->expr->inputcollid,
@@ -208,8 +225,10 @@ describe(const StringsJob *job, ParallelContext *pcxt)
 	for (uint32 i = 0; i < nchunks; i++)
 		shared->results[i] = InvalidDsaPointer;
 	(void) write_arguments(job, arguments);
+	memcpy(possible, strings_possible(job->codes), possible_bytes(job));
 	shm_toc_insert(pcxt->toc, KEY_SHARED, shared);
 	shm_toc_insert(pcxt->toc, KEY_ARGUMENTS, arguments);
+	shm_toc_insert(pcxt->toc, KEY_POSSIBLE, possible);
 	return shared;
 }
 
@@ -223,8 +242,9 @@ make_segment(const StringsJob *job, ParallelContext *pcxt, Shared **shared)
 
 	shm_toc_estimate_chunk(&pcxt->estimator, offsetof(Shared, results) + sizeof(dsa_pointer) * nchunks);
 	shm_toc_estimate_chunk(&pcxt->estimator, write_arguments(job, NULL) + 1);
+	shm_toc_estimate_chunk(&pcxt->estimator, possible_bytes(job));
 	shm_toc_estimate_chunk(&pcxt->estimator, AREA_BYTES);
-	shm_toc_estimate_keys(&pcxt->estimator, 3);
+	shm_toc_estimate_keys(&pcxt->estimator, 4);
 	InitializeParallelDSM(pcxt);
 	if (pcxt->seg == NULL)
 		return NULL;
@@ -244,6 +264,8 @@ take(const StringsJob *job, const Shared *shared, uint32 chunk, const char *resu
 	{
 		uint32		number;
 
+		if (!codes_possible(job->codes, code))
+			continue;
 		memcpy(&number, results, sizeof(number));
 		results += sizeof(number);
 		job->there(job->arg, code, shared->text ? results : NULL, number);

@@ -7,7 +7,7 @@
 
 #include "columns_strings.h"
 
-/* Strings that are called for, by their codes. */
+/* Strings that are called for, by their codes: those that are possible. */
 typedef struct StringsJob
 {
 	const StringCodes *codes;
@@ -22,7 +22,7 @@ typedef struct StringsJob
 } StringsJob;
 
 /*
- * Calls for all strings, in workers, too, where settings allow some and there are enough strings.  An error of a worker
+ * Calls for all of them, in workers, too, where settings allow some and there are enough strings.  An error of a worker
  * is raised here.
  */
 extern void string_workers_call(const StringsJob *job);

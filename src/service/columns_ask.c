@@ -20,6 +20,7 @@ typedef struct question
 	uint64_t added; /* rows of chunks */
 	uint64_t result_bytes, temp_bytes;
 	bool counted; /* groups are, and none is sent */
+	bool aside;	  /* it is no query */
 	bool reduces; /* otherwise: */
 	grouping groups;
 	_Alignas(8) gs_steps steps; /* a private copy, checked; the last member */
@@ -179,6 +180,7 @@ begin(question *q, connection *c, const gsd_ask *m)
 		return GS_INVALID;
 	q->reduces = gs_steps_reduces(&q->steps) && m->ranked == 0;
 	q->counted = m->counted != 0;
+	q->aside = m->aside != 0;
 	if (q->reduces + (m->further > 0) + q->pages.positions > 1)
 		return GS_PROTOCOL;
 	q->result_bytes = gs_steps_result_bytes(&q->steps);
@@ -369,7 +371,8 @@ finish(connection *c, question *q, const gsd_count *m, gsd_answered *answer)
 	answer->on_host = q->pages.on_host && q->pages.t->place->dev != NULL;
 	answer->copied = answer->on_host ? q->groups.copies : 0;
 	answer->bytes = answer->groups * q->result_bytes;
-	gsd_pages_answered(&q->pages);
+	if (!q->aside)
+		gsd_pages_answered(&q->pages);
 	gsd_fault_answer(c->chosen, area, c->layout.area_bytes, &q->steps, answer);
 	return GS_OK;
 }

@@ -18,7 +18,7 @@
 #endif
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 13
+#define GSD_VERSION 14
 
 /* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
@@ -449,6 +449,7 @@ typedef struct gsd_ask
 	uint32_t further; /* gsd_asked */
 	uint32_t ranked;  /* gsd_ranks */
 	uint32_t counted; /* 1: groups are only counted, none is sent; else 0 */
+	uint32_t aside;	  /* 1: it helps to ask another one, and does not count as a query; else 0 */
 	uint32_t ncolumns;
 	uint32_t columns[];
 } gsd_ask;
