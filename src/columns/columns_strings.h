@@ -1,6 +1,6 @@
 /*
  * columns_strings.h: conditions on strings that their codes do not tell: order, LIKE, regular expressions.
- * PostgreSQL's own function answers, once for each string of a dictionary.
+ * PostgreSQL's own function answers, once for each string that is possible.
  */
 #ifndef GPUSORT_COLUMNS_STRINGS_H
 #define GPUSORT_COLUMNS_STRINGS_H

@@ -100,6 +100,7 @@ ask_valid(const gsd_ask *ask, size_t bytes)
 {
 	return bytes >= sizeof(*ask) && ask->table != 0 && ask->ncolumns > 0 && ask->ncolumns <= GS_STEPS_MAX_COLUMNS &&
 		   ask->ranked <= ask->ncolumns * ((uint64_t) ask->further + 1) && ask->counted <= 1 &&
+		   ask->aside <= 1 &&
 		   ask->steps_bytes >= sizeof(gs_steps) && ask->steps_bytes <= GS_STEPS_MAX_BYTES &&
 		   bytes == sizeof(*ask) + ask->ncolumns * sizeof(uint32_t);
 }

@@ -264,6 +264,7 @@ say_columns_ask(peer *p, uint64_t version, uint32_t from, uint32_t to, const ste
 	m->blocks = BLOCKS;
 	m->further = further;
 	m->counted = p->counted;
+	m->aside = p->aside;
 	m->ncolumns = ncolumns;
 	memcpy(m->columns, columns, ncolumns * sizeof(*columns));
 	(void) gsd_send(p->fd, &m->head, -1);

@@ -475,6 +475,10 @@ test_questions(peer *keeper)
 	test_pages(&session, version);
 	test_added(&session, version);
 	tap_ok(info(keeper)->queries == queries + 3, "answers are counted");
+	session.aside = true;
+	test_pages(&session, version);
+	session.aside = false;
+	tap_ok(info(keeper)->queries == queries + 3, "but for those that help to ask others");
 	test_refused(&session, version);
 	test_broken(version);
 	test_ends(&session, version);

@@ -49,6 +49,7 @@ accepted_well(const gsd_message *m, size_t bytes, bool from_client)
 		case GSD_ASK:
 			return m->ask.ncolumns > 0 && m->ask.ncolumns <= GS_STEPS_MAX_COLUMNS &&
 				   m->ask.ranked <= m->ask.ncolumns * ((uint64_t) m->ask.further + 1) && m->ask.counted <= 1 &&
+				   m->ask.aside <= 1 &&
 				   m->ask.steps_bytes >= sizeof(gs_steps) && m->ask.steps_bytes <= GS_STEPS_MAX_BYTES &&
 				   sizeof(gsd_ask) + m->ask.ncolumns * sizeof(uint32_t) == bytes;
 		case GSD_ANSWERED:

@@ -22,6 +22,7 @@ typedef struct peer
 	uint32_t busy;	/* times that it heard GSD_BUSY */
 	uint32_t avoid; /* devices that its jobs must not run on */
 	bool counted;	/* groups of its questions are only counted */
+	bool aside;		/* its questions are no queries */
 	gsd_message in; /* the last message heard */
 } peer;
 
