@@ -78,14 +78,40 @@ of_one(const gs_steps *steps, gs_instruction in, interval x)
 	}
 }
 
-/* Returns the range of a column's values; columns: those of the source.  *safe becomes false if some may overflow. */
+/* Returns the values of a column. */
+static interval
+interval_of(const gs_range *column)
+{
+	return (interval){gs_constant_scalar(&column->low, false).integer, gs_constant_scalar(&column->high, false).integer};
+}
+
+/* Returns the interval that holds two of them. */
+static interval
+both(interval a, interval b)
+{
+	if (a.low > a.high || b.low > b.high)
+		return a.low > a.high ? b : a;
+	return (interval){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+}
+
+/* Returns an interval as a range. */
+static gs_range
+range_from(interval x, bool nulls)
+{
+	const gs_unsigned_wide low = (gs_unsigned_wide) x.low, high = (gs_unsigned_wide) x.high;
+
+	return (gs_range){.low = {{(uint64_t) low, (uint64_t) (low >> 64)}},
+					  .high = {{(uint64_t) high, (uint64_t) (high >> 64)}},
+					  .nulls = nulls};
+}
+
+/* Returns the range of an expression's values; columns: those of the source.  *safe becomes false if some may overflow. */
 static gs_range
 range_of(const gs_steps *steps, const gs_instruction *code, uint32_t ncode, const gs_range *columns, bool *safe)
 {
 	interval stack[GS_STEPS_MAX_DEPTH], all, taken = {1, 0};
 	uint32_t depth = 0;
 	bool nulls = false;
-	gs_unsigned_wide low, high;
 
 	for (uint32_t i = 0; i < ncode; i++)
 	{
@@ -94,8 +120,7 @@ range_of(const gs_steps *steps, const gs_instruction *code, uint32_t ncode, cons
 		if (in.code == GS_CODE_COLUMN)
 		{
 			nulls |= columns[in.operand].nulls;
-			stack[depth++] = (interval){gs_constant_scalar(&columns[in.operand].low, false).integer,
-										gs_constant_scalar(&columns[in.operand].high, false).integer};
+			stack[depth++] = interval_of(&columns[in.operand]);
 		}
 		else if (in.code == GS_CODE_CONSTANT)
 		{
@@ -120,11 +145,34 @@ range_of(const gs_steps *steps, const gs_instruction *code, uint32_t ncode, cons
 								  gs_number_greatest((gs_number) in.result));
 		*safe &= all.low >= stack[depth - 1].low && all.high <= stack[depth - 1].high;
 	}
-	low = (gs_unsigned_wide) stack[0].low;
-	high = (gs_unsigned_wide) stack[0].high;
-	return (gs_range){.low = {{(uint64_t) low, (uint64_t) (low >> 64)}},
-					  .high = {{(uint64_t) high, (uint64_t) (high >> 64)}},
-					  .nulls = nulls};
+	return range_from(stack[0], nulls);
+}
+
+/* Returns the range of a column of choices. */
+static gs_range
+range_of_choices(const gs_steps *steps, const gs_computed *c, const gs_range *columns)
+{
+	const gs_choice *choices = gs_steps_at(steps, c->code);
+	interval all = {1, 0};
+	bool nulls = choices[c->nchoices - 1].nterms > 0;
+
+	for (uint32_t i = 0; i < c->nchoices; i++)
+	{
+		const gs_instruction value = choices[i].value;
+		interval x = {1, 0};
+
+		if (value.code == GS_CODE_COLUMN)
+		{
+			nulls |= columns[value.operand].nulls;
+			x = interval_of(&columns[value.operand]);
+		}
+		else if (value.operand == 0)
+			nulls = true;
+		else
+			x.low = x.high = gs_constant_scalar(gs_steps_at(steps, value.operand), false).integer;
+		all = both(all, x);
+	}
+	return range_from(all, nulls);
 }
 
 gs_status
@@ -141,10 +189,12 @@ gs_computed_after(const gs_host *host, const gs_groups *head, gs_range *ranges, 
 	*needed = 0;
 	for (uint32_t i = 0; i < c->ncolumns; i++)
 	{
+		const gs_computed *column = &c->columns[i];
 		bool safe = true;
 
-		ranges[steps->ncolumns + i] =
-			range_of(steps, gs_steps_at(steps, c->columns[i].code), c->columns[i].ncode, head->ranges, &safe);
+		ranges[steps->ncolumns + i] = column->nchoices > 0
+			? range_of_choices(steps, column, head->ranges)
+			: range_of(steps, gs_steps_at(steps, column->code), column->ncode, head->ranges, &safe);
 		*needed |= (uint64_t) !safe << i;
 	}
 	/* offsets count from the header, so that steps can stay where they are */

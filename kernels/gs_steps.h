@@ -6,7 +6,7 @@
  * the list, whoever receives it calls gs_steps_check on a private copy, engines carry it out.
  *
  *   step     takes                     gives
- *   COMPUTE  rows                      the same rows with a column more for each of its expressions
+ *   COMPUTE  rows                      the same rows with a column more for each of its expressions and choices
  *   FILTER   rows                      those rows for which every term is true
  *   WINDOW   rows                      the same rows with a column more for each of its functions
  *   GROUP    rows                      groups: a gs_reduced for each key, then one for each aggregate
@@ -229,17 +229,35 @@ typedef struct gs_instruction
 	uint32_t operand; /* a column, or the offset of a gs_constant */
 } gs_instruction;
 
-/* Columns of GS_I64, by expressions over the source's.  What is NULL in one of its columns is NULL. */
+/* The value of a computed column in rows for which every term is true, and which no choice before has. */
+typedef struct gs_choice
+{
+	uint32_t terms; /* offset of gs_terms of the source's columns */
+	uint32_t nterms;
+	gs_instruction value; /* GS_CODE_COLUMN or GS_CODE_CONSTANT, of at most 64 bits; a constant at 0: NULL */
+} gs_choice;
+
+#define GS_STEPS_MAX_CHOICES 16u
+
+/*
+ * A column of COMPUTE: of an expression over the source's columns, NULL where one of these is, or of choices, NULL where
+ * there is none.
+ */
+typedef struct gs_computed
+{
+	uint32_t code; /* offset of gs_instructions, of at most 64 bits, or of gs_choices */
+	uint32_t ncode;
+	uint32_t nchoices; /* 0, or ncode is */
+	uint32_t zero;
+} gs_computed;
+
+/* Columns of GS_I64. */
 typedef struct gs_compute_step
 {
 	gs_step step;
 	uint32_t ncolumns; /* at least 1 */
 	uint32_t zero;
-	struct
-	{
-		uint32_t code; /* offset of gs_instructions, of at most 64 bits */
-		uint32_t ncode;
-	} columns[];
+	gs_computed columns[];
 } gs_compute_step;
 
 /* What aggregates do with an expression's values that are not NULL, beside GS_COUNT, GS_SUM, GS_MIN and GS_MAX. */

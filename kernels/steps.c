@@ -1,5 +1,5 @@
 /*
- * steps.c: lists of steps: the check of a list that came from elsewhere, and what all engines' results have in common.
+ * steps.c: the check of a list of steps that came from elsewhere.
  */
 #include "common/steps_row.h"
 #include "common/types.h"
@@ -111,6 +111,14 @@ terms_valid(const body *b, const subject *of, const gs_term *terms, uint32_t n)
 	return constants <= (b->to - b->from) / sizeof(gs_constant);
 }
 
+/* Checks the terms that an aggregate or a choice has, or not. */
+static bool
+clause_valid(const body *b, const subject *of, uint32_t terms, uint32_t n)
+{
+	return n == 0 || (n <= GS_STEPS_MAX_TERMS && inside(b, terms, n, sizeof(gs_term)) &&
+					  terms_valid(b, of, gs_steps_at(b->steps, terms), n));
+}
+
 /* Checks a FILTER or HAVING step. */
 static bool
 filter_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, const subject *of)
@@ -220,10 +228,8 @@ aggregate_valid(const body *b, const gs_aggregate *a)
 {
 	const subject columns = {b->steps, all_columns(b->steps), false};
 
-	if (!operation_valid(a) || a->zero != 0 || a->ncode > GS_STEPS_MAX_CODE || a->nterms > GS_STEPS_MAX_TERMS)
-		return false;
-	if (a->nterms > 0 && (!inside(b, a->terms, a->nterms, sizeof(gs_term)) ||
-						  !terms_valid(b, &columns, gs_steps_at(b->steps, a->terms), a->nterms)))
+	if (!operation_valid(a) || a->zero != 0 || a->ncode > GS_STEPS_MAX_CODE ||
+		!clause_valid(b, &columns, a->terms, a->nterms))
 		return false;
 	if (a->ncode == 0)
 		return a->operation == (uint32_t) GS_COUNT;
@@ -415,6 +421,47 @@ window_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, uint32_t *n)
 	return true;
 }
 
+/* Checks the code of a computed column. */
+static bool
+expression_valid(const body *b, const gs_computed *c)
+{
+	const gs_instruction *code = gs_steps_at(b->steps, c->code);
+
+	if (c->ncode > GS_STEPS_MAX_CODE || !inside(b, c->code, c->ncode, sizeof(gs_instruction)) ||
+		!code_valid(b, code, c->ncode, true))
+		return false;
+	for (uint32_t i = 0; i < c->ncode; i++)
+		if (code[i].code == GS_CODE_COLUMN && code[i].operand >= b->steps->ncolumns)
+			return false;
+	return true;
+}
+
+/* Checks the value of a choice. */
+static bool
+chosen_valid(const body *b, const gs_instruction *value)
+{
+	if (value->code > GS_CODE_CONSTANT || value->result > GS_NUMBER_I64 || value->zero != 0)
+		return false;
+	if (value->code == GS_CODE_CONSTANT && value->operand == 0)
+		return true;
+	return push_valid(b, value) && (value->code == GS_CODE_CONSTANT || value->operand < b->steps->ncolumns);
+}
+
+/* Checks the choices of a computed column. */
+static bool
+choices_valid(const body *b, const gs_computed *c)
+{
+	const gs_choice *choices = gs_steps_at(b->steps, c->code);
+	const subject columns = {b->steps, b->steps->ncolumns, false};
+
+	if (c->ncode != 0 || c->nchoices > GS_STEPS_MAX_CHOICES || !inside(b, c->code, c->nchoices, sizeof(gs_choice)))
+		return false;
+	for (uint32_t i = 0; i < c->nchoices; i++)
+		if (!clause_valid(b, &columns, choices[i].terms, choices[i].nterms) || !chosen_valid(b, &choices[i].value))
+			return false;
+	return true;
+}
+
 /* Checks a COMPUTE step, which refers to the source's columns, and counts those that it gives. */
 static bool
 compute_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, uint32_t *n)
@@ -427,17 +474,9 @@ compute_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, uint32_t *n)
 		return false;
 	b.from = at + (uint32_t) (sizeof(*c) + c->ncolumns * sizeof(c->columns[0]));
 	for (uint32_t i = 0; i < c->ncolumns; i++)
-	{
-		const gs_instruction *code = gs_steps_at(steps, c->columns[i].code);
-
-		if (c->columns[i].ncode > GS_STEPS_MAX_CODE || steps->types[*n + i] != GS_I64 ||
-			!inside(&b, c->columns[i].code, c->columns[i].ncode, sizeof(gs_instruction)) ||
-			!code_valid(&b, code, c->columns[i].ncode, true))
+		if (steps->types[*n + i] != GS_I64 || c->columns[i].zero != 0 ||
+			!(c->columns[i].nchoices > 0 ? choices_valid(&b, &c->columns[i]) : expression_valid(&b, &c->columns[i])))
 			return false;
-		for (uint32_t j = 0; j < c->columns[i].ncode; j++)
-			if (code[j].code == GS_CODE_COLUMN && code[j].operand >= steps->ncolumns)
-				return false;
-	}
 	*n += c->ncolumns;
 	return true;
 }
@@ -531,42 +570,4 @@ gs_steps_check(const gs_steps *steps, size_t available)
 		at += step->bytes;
 	}
 	return k.before >= GS_STEP_GROUP && k.before < GS_STEP_COMPUTE && at == steps->bytes ? GS_OK : GS_INVALID;
-}
-
-size_t
-gs_steps_result_bytes(const gs_steps *steps)
-{
-	const gs_group_step *group = gs_steps_group(steps);
-
-	if (group == NULL)
-		return sizeof(gs_row);
-	return (group->nkeys + group->naggregates) * sizeof(gs_reduced);
-}
-
-bool
-gs_steps_reduces(const gs_steps *steps)
-{
-	const gs_group_step *group = gs_steps_group(steps);
-
-	if (group == NULL)
-		return false;
-	for (uint32_t i = 0; i < group->naggregates; i++)
-		if (group->aggregates[i].operation > (uint32_t) GS_COUNT || group->aggregates[i].nterms > 0)
-			return false;
-	return group->nkeys == 0 && gs_steps_window(steps) == NULL && gs_steps_compute(steps) == NULL;
-}
-
-gs_status
-gs_reduced_combine(const gs_steps *steps, gs_reduced *into, const gs_reduced *from)
-{
-	const gs_group_step *group = gs_steps_group(steps);
-
-	for (uint32_t i = 0; i < group->naggregates; i++)
-	{
-		const gs_aggregate *a = &group->aggregates[i];
-
-		if (!gs_reduced_merge((gs_operation) a->operation, gs_aggregate_number(steps, a), &into[i], &from[i]))
-			return GS_OVERFLOW;
-	}
-	return GS_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * steps_computed.h: instructions of COMPUTE (gs_steps.h) that take one value: division by a constant, and the parts of
- * dates.
+ * steps_computed.h: columns of COMPUTE (gs_steps.h) row by row: expressions, with instructions that take one value
+ * (division by a constant, the parts of dates), and choices.
  */
 #ifndef GS_COMMON_STEPS_COMPUTED_H
 #define GS_COMMON_STEPS_COMPUTED_H
@@ -84,7 +84,7 @@ gs_compute_single(const gs_steps *steps, gs_instruction in, int64_t *x)
 	return gs_number_holds((gs_number) in.result, *x);
 }
 
-/* Computes a column of COMPUTE in a row in which none of its columns is NULL.  Returns false on overflow. */
+/* Computes an expression in a row in which none of its columns is NULL.  Returns false on overflow. */
 GS_BOTH bool
 gs_computed_value(const gs_steps *steps, const gs_instruction *code, uint32_t ncode, const gs_held *columns,
 				  uint64_t row, int64_t *out)
@@ -117,6 +117,30 @@ gs_computed_value(const gs_steps *steps, const gs_instruction *code, uint32_t nc
 	}
 	*out = stack[0];
 	return true;
+}
+
+/* Finds the value of a column of choices in a row.  Returns false if it is NULL. */
+GS_BOTH bool
+gs_chosen_value(const gs_steps *steps, const gs_computed *column, const gs_held *columns, uint64_t row, int64_t *out)
+{
+	const gs_choice *choice = (const gs_choice *) gs_steps_at(steps, column->code);
+	const gs_choice *end = choice + column->nchoices;
+	uint32_t t;
+
+	for (; choice < end; choice++)
+	{
+		const gs_term *terms = (const gs_term *) gs_steps_at(steps, choice->terms);
+		const gs_instruction *value = &choice->value;
+
+		for (t = 0; t < choice->nterms && gs_term_passes(steps, &terms[t], columns, row); t++)
+			;
+		if (t < choice->nterms)
+			continue;
+		if (value->code == GS_CODE_COLUMN ? gs_held_null(&columns[value->operand], row) : value->operand == 0)
+			return false;
+		return gs_computed_value(steps, value, 1, columns, row, out);
+	}
+	return false;
 }
 
 #endif

@@ -24,6 +24,8 @@ typedef struct gs_cpu_computed
 	const gs_compute_step *step;
 	gs_steps *after_steps;
 	uint64_t needed; /* columns that are computed, a bit for each */
+	gs_steps_plan plan; /* of choices' terms */
+	gs_block plan_memory;
 	gs_range ranges[GS_STEPS_MAX_COLUMNS]; /* of its columns */
 	gs_type types[GS_STEPS_MAX_COLUMNS];
 	gs_computed_worker workers[];
@@ -32,8 +34,7 @@ typedef struct gs_cpu_computed
 /* Some rows of a segment, while columns are computed of them. */
 typedef struct rows_of_segment
 {
-	const gs_steps *steps;
-	const gs_step_loops *loops;
+	const gs_steps_plan *plan;
 	const gs_held *columns;
 	uint64_t first;
 	uint32_t n;
@@ -57,7 +58,7 @@ clear_nulls(const rows_of_segment *r, const uint64_t *nulls, int64_t *values)
 static void
 push_column(const rows_of_segment *r, uint32_t column, int64_t *to)
 {
-	gs_type type = (gs_type) r->steps->types[column];
+	gs_type type = (gs_type) r->plan->steps->types[column];
 	const char *values = (const char *) r->columns[column].values + r->first * gs_width_of(type);
 
 	if (type == GS_I64)
@@ -66,8 +67,18 @@ push_column(const rows_of_segment *r, uint32_t column, int64_t *to)
 		for (uint32_t i = 0; i < r->n; i++)
 			to[i] = ((const uint32_t *) values)[i];
 	else
-		r->loops->widen(type, values, r->n, to);
+		r->plan->reduce->widen(type, values, r->n, to);
 	clear_nulls(r, r->columns[column].nulls, to);
+}
+
+/* Pushes a constant. */
+static void
+push_constant(const rows_of_segment *r, uint32_t at, int64_t *to)
+{
+	const int64_t x = (int64_t) ((const gs_constant *) gs_steps_at(r->plan->steps, at))->half[0];
+
+	for (uint32_t i = 0; i < r->n; i++)
+		to[i] = x;
 }
 
 /*
@@ -98,7 +109,7 @@ divide(const gs_instruction *in, int64_t divisor, int64_t *x, uint32_t n)
 static bool
 compute_single(const rows_of_segment *r, const gs_instruction *in, int64_t *x)
 {
-	const gs_constant *constant = gs_steps_at(r->steps, in->operand);
+	const gs_constant *constant = gs_steps_at(r->plan->steps, in->operand);
 	int64_t least = (int64_t) gs_number_least((gs_number) in->result);
 	int64_t greatest = (int64_t) gs_number_greatest((gs_number) in->result);
 	bool bad = false;
@@ -129,13 +140,7 @@ compute_values(const rows_of_segment *r, const gs_instruction *code, uint32_t nc
 		if (in->code == GS_CODE_COLUMN)
 			push_column(r, in->operand, r->slots[depth++]);
 		else if (in->code == GS_CODE_CONSTANT)
-		{
-			int64_t x = (int64_t) ((const gs_constant *) gs_steps_at(r->steps, in->operand))->half[0];
-
-			for (uint32_t i = 0; i < r->n; i++)
-				r->slots[depth][i] = x;
-			depth++;
-		}
+			push_constant(r, in->operand, r->slots[depth++]);
 		else if (in->code >= GS_CODE_QUOTIENT)
 		{
 			if (!compute_single(r, in, r->slots[depth - 1]))
@@ -147,7 +152,7 @@ compute_values(const rows_of_segment *r, const gs_instruction *code, uint32_t nc
 			int64_t *left = r->slots[depth - 2];
 
 			depth--;
-			if (!r->loops->compute((gs_code) in->code, (gs_number) in->result, false, left, r->slots[depth], out,
+			if (!r->plan->reduce->compute((gs_code) in->code, (gs_number) in->result, false, left, r->slots[depth], out,
 								   r->n))
 				return GS_OVERFLOW;
 			memcpy(left, out, r->n * sizeof(*out));
@@ -175,6 +180,67 @@ join_nulls(const gs_instruction *code, uint32_t ncode, const gs_held *columns, u
 	return some;
 }
 
+/* Gives the rows of a mask values, each its own. */
+static void
+take_values(const uint64_t *mask, uint32_t n, const int64_t *from, int64_t *values)
+{
+	for (uint32_t at = 0; at < n; at += 64)
+		for (uint32_t i = at; mask[at / 64] != 0 && i < n && i < at + 64; i++)
+			values[i] = mask[at / 64] >> i % 64 & 1 ? from[i] : values[i];
+}
+
+/* Gives the rows of a mask the value of a choice.  Those that are not NULL then are no longer in nulls. */
+static void
+take_choice(const rows_of_segment *r, const gs_instruction *value, const uint64_t *mask, int64_t *values,
+			uint64_t *nulls)
+{
+	const uint64_t *null = value->code == GS_CODE_COLUMN ? r->columns[value->operand].nulls : NULL;
+
+	if (value->code == GS_CODE_COLUMN)
+		push_column(r, value->operand, r->slots[0]);
+	else if (value->operand == 0)
+		return;
+	else
+		push_constant(r, value->operand, r->slots[0]);
+	take_values(mask, r->n, r->slots[0], values);
+	for (uint32_t w = 0; w * 64 < r->n; w++)
+		nulls[w] &= ~mask[w] | (null != NULL ? null[w] : 0);
+}
+
+/*
+ * Computes a column of choices, whose terms are planned, in some rows of a segment, of which the first is that of a word
+ * of NULLs.  Returns false if none is NULL.
+ */
+static bool
+choose_values(const rows_of_segment *r, const gs_computed *column, gs_term_plan *const *terms, int64_t *values,
+			  uint64_t *nulls)
+{
+	const gs_choice *choices = gs_steps_at(r->plan->steps, column->code);
+	const uint32_t words = (r->n + 63) / 64;
+	uint64_t left[COMPUTED_WORDS], mask[COMPUTED_WORDS], some = 0;
+
+	(void) gs_steps_mask(r->plan, NULL, 0, r->columns, 0, r->n, left);
+	memcpy(nulls, left, words * sizeof(*nulls));
+	memset(values, 0, r->n * sizeof(*values));
+	for (uint32_t i = 0; i < column->nchoices; i++)
+	{
+		uint64_t taken = 0;
+
+		(void) gs_steps_mask(r->plan, terms[i], choices[i].nterms, r->columns, 0, r->n, mask);
+		for (uint32_t w = 0; w < words; w++)
+		{
+			mask[w] &= left[w];
+			left[w] &= ~mask[w];
+			taken |= mask[w];
+		}
+		if (taken != 0)
+			take_choice(r, &choices[i].value, mask, values, nulls);
+	}
+	for (uint32_t w = 0; w < words; w++)
+		some |= nulls[w];
+	return some != 0;
+}
+
 /* Returns the memory of a worker: for each column values and NULLs, then the slots. */
 static size_t
 worker_bytes(const gs_cpu_computed *c)
@@ -194,26 +260,32 @@ pass_rows(gs_cpu_computed *c, uint32_t worker, gs_engine *engine, const gs_held 
 	gs_held all[GS_STEPS_MAX_COLUMNS];
 	gs_held_rows rows = {c->types, c->after_steps->ncolumns, 1, all, 1, &span};
 	int64_t *memory = c->workers[worker].memory.data;
-	rows_of_segment r = {.steps = c->head.steps, .columns = all, .first = span.first, .n = span.rows};
+	rows_of_segment r = {.plan = &c->plan, .columns = all, .first = span.first, .n = span.rows};
+	rows_of_segment whole = {.plan = &c->plan, .columns = all, .n = span.first + span.rows};
+	gs_term_plan *const *clauses = c->plan.clauses;
 
-	r.loops = gs_step_loops_choose(((gs_cpu_engine *) engine)->tuning.vector);
 	for (uint32_t i = 0; i < nsource; i++)
 		all[i] = (gs_held){(const char *) columns[i].values + base * gs_width_of(c->types[i]),
 						   columns[i].nulls != NULL ? columns[i].nulls + base / 64 : NULL};
 	for (uint32_t i = 0; i < GS_STEPS_MAX_DEPTH; i++)
-		r.slots[i] = memory + c->step->ncolumns * (COMPUTED_ROWS + COMPUTED_WORDS) + i * COMPUTED_ROWS;
+		r.slots[i] = whole.slots[i] = memory + c->step->ncolumns * (COMPUTED_ROWS + COMPUTED_WORDS) + i * COMPUTED_ROWS;
 	for (uint32_t i = 0; i < c->step->ncolumns; i++)
 	{
-		const gs_instruction *code = gs_steps_at(c->head.steps, c->step->columns[i].code);
-		uint32_t ncode = c->step->columns[i].ncode;
+		const gs_computed *column = &c->step->columns[i];
+		const gs_instruction *code = gs_steps_at(c->head.steps, column->code);
 		int64_t *values = memory + i * (COMPUTED_ROWS + COMPUTED_WORDS);
 		uint64_t *nulls = (uint64_t *) values + COMPUTED_ROWS;
+		bool some = false;
 
-		all[nsource + i] = (gs_held){values, NULL};
-		if (!(c->needed >> i & 1))
-			continue;
-		GS_TRY(compute_values(&r, code, ncode, values + span.first));
-		all[nsource + i] = (gs_held){values, join_nulls(code, ncode, all, words, nulls) ? nulls : NULL};
+		if (c->needed >> i & 1 && column->nchoices > 0)
+			some = choose_values(&whole, column, clauses, values, nulls);
+		else if (c->needed >> i & 1)
+		{
+			GS_TRY(compute_values(&r, code, column->ncode, values + span.first));
+			some = join_nulls(code, column->ncode, all, words, nulls);
+		}
+		all[nsource + i] = (gs_held){values, some ? nulls : NULL};
+		clauses += column->nchoices;
 	}
 	return c->head.after->ops->rows(c->head.after, worker, engine, &rows);
 }
@@ -257,6 +329,7 @@ computed_close(gs_groups *groups, gs_engine *engine)
 		if (c->workers[i].begun)
 			gs_block_release(&c->workers[i].work, &c->workers[i].memory);
 	gs_groups_close(c->head.after, engine);
+	gs_block_release(&work, &c->plan_memory);
 	if (c->after_steps != NULL)
 		work.host.release(work.host.arg, c->after_steps, c->head.steps->bytes);
 	work.host.release(work.host.arg, c, c->bytes);
@@ -268,6 +341,7 @@ prepare(gs_cpu_computed *c, gs_engine *engine)
 {
 	gs_groups after;
 
+	GS_TRY(gs_make_plan(&c->work, (gs_cpu_engine *) engine, c->head.steps, &c->plan, &c->plan_memory));
 	GS_TRY(gs_computed_after(&engine->host, &c->head, c->ranges, &c->after_steps, &c->needed));
 	for (uint32_t i = 0; i < c->after_steps->ncolumns; i++)
 		c->types[i] = (gs_type) c->after_steps->types[i];

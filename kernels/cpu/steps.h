@@ -66,7 +66,7 @@ typedef struct gs_values_of_block
 typedef struct gs_steps_plan
 {
 	const gs_steps *steps;
-	const gs_group_step *group; /* NULL: WINDOW or ROWS takes the rows */
+	const gs_group_step *group; /* NULL: COMPUTE, WINDOW or ROWS takes the rows */
 	const gs_loops *loops;
 	const gs_select_loops *select;
 	const struct gs_step_loops *reduce;
@@ -75,7 +75,7 @@ typedef struct gs_steps_plan
 	gs_term_plan *terms;
 	gs_expression_plan *expressions;
 	uint32_t *expression_of; /* each aggregate's; none: GS_NO_EXPRESSION */
-	gs_term_plan **clauses;	 /* each aggregate's terms */
+	gs_term_plan **clauses;	 /* each aggregate's terms, or those of each choice of computed columns */
 	void *packed[GS_STEPS_MAX_COLUMNS];		/* room for a column's values of a block */
 	void *slots[GS_STEPS_MAX_DEPTH + 1]; /* room for values of expressions, 16 bytes each */
 } gs_steps_plan;

@@ -204,6 +204,31 @@ plan_clauses(gs_steps_plan *plan, arena *a)
 	}
 }
 
+/* Plans the terms of the choices of computed columns. */
+static void
+plan_choices(gs_steps_plan *plan, const gs_compute_step *c, arena *a)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->ncolumns; i++)
+		n += c->columns[i].nchoices;
+	plan->clauses = take(a, n * sizeof(gs_term_plan *));
+	n = 0;
+	for (uint32_t i = 0; i < c->ncolumns; i++)
+	{
+		const gs_choice *choices = gs_steps_at(plan->steps, c->columns[i].code);
+
+		for (uint32_t j = 0; j < c->columns[i].nchoices; j++, n++)
+		{
+			gs_term_plan *terms = plan_terms(plan->steps, gs_steps_at(plan->steps, choices[j].terms), choices[j].nterms,
+											 a);
+
+			if (a->memory != NULL)
+				plan->clauses[n] = terms;
+		}
+	}
+}
+
 /* Returns the columns that code takes, and the most values that are on its stack. */
 static uint64_t
 columns_of(const gs_instruction *code, uint32_t ncode, uint32_t *most)
@@ -319,6 +344,8 @@ gs_steps_plan_make(gs_steps_plan *plan, const gs_steps *steps, char *memory)
 		plan_clauses(plan, &a);
 		plan_group(plan, &a);
 	}
+	else if (gs_steps_compute(steps) != NULL)
+		plan_choices(plan, gs_steps_compute(steps), &a);
 	else if (gs_steps_window(steps) != NULL)
 		take_packed(plan, gs_steps_columns(steps, &gs_steps_window(steps)->step), &a);
 	else

@@ -15,6 +15,7 @@
 #include "src/engine/trust.h"
 #include "columns_added.h"
 #include "columns_answer.h"
+#include "columns_cases.h"
 #include "columns_leaves.h"
 #include "lap.h"
 #include "string_functions.h"
@@ -415,6 +416,8 @@ begin_strings(Asking *asking)
 
 		why = strings_judge(question->query, &question->values, &source);
 	}
+	if (why == NULL)
+		why = cases_begin_codes(question->query, &question->values);
 	if (why == NULL)
 		why = leaves_rank_codes(asked.held, question->query);
 	if (why == NULL)

@@ -1,5 +1,6 @@
 /*
- * columns_computed.c: expressions of integers, dates and timestamps as code that the service computes.
+ * columns_computed.c: expressions of integers, dates and timestamps as code that the service computes, and which of
+ * them are choices (columns_cases.c).
  *
  * What PostgreSQL gives or raises for infinity, and for results out of range, the code does not: the service says that
  * such a value was there, and PostgreSQL's own plan runs.
@@ -14,6 +15,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "columns_cases.h"
 #include "columns_computed.h"
 #include "columns_terms.h"
 #include "columns_windows.h"
@@ -402,9 +404,12 @@ computed_add(ColumnsQuery *query, Expr *expr, int *index)
 	if (query->computed == NULL)
 		query->computed = palloc_array(QueryComputed, QUERY_MAX_COMPUTED);
 	coding.computed = &query->computed[query->ncomputed];
+	memset(coding.computed, 0, sizeof(QueryComputed));
 	coding.computed->expr = expr;
-	coding.computed->ncode = 0;
-	encode(&coding, expr);
+	if (cases_is(expr))
+		coding.why = cases_add(query, expr, coding.computed);
+	else
+		encode(&coding, expr);
 	if (coding.why == NULL)
 		coding.why = describe(expr, &query->columns[*index]);
 	/* whatever the type is */
@@ -512,24 +517,29 @@ put_code(StepsWriter *writer, const QueryComputed *computed)
 	return steps_put(writer, code, sizeof(gs_instruction) * (Size) computed->ncode);
 }
 
-void
-computed_put(StepsWriter *writer, const ColumnsQuery *query)
+const char *
+computed_put(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values)
 {
-	Size		size = offsetof(gs_compute_step, columns) +
-		sizeof(((gs_compute_step *) NULL)->columns[0]) * (Size) query->ncomputed;
+	Size		size = offsetof(gs_compute_step, columns) + sizeof(gs_computed) * (Size) query->ncomputed;
+	const char *why = NULL;
 	uint32		offset;
 
 	if (query->ncomputed == 0)
-		return;
+		return NULL;
 	offset = steps_begin(writer, GS_STEP_COMPUTE, size);
-	for (int i = 0; i < query->ncomputed && !writer->full; i++)
+	for (int i = 0; i < query->ncomputed && !writer->full && why == NULL; i++)
 	{
-		uint32		code = put_code(writer, &query->computed[i]);
+		const QueryComputed *computed = &query->computed[i];
 		gs_compute_step *step = (gs_compute_step *) (writer->data + offset);
 
 		step->ncolumns = (uint32) query->ncomputed;
-		step->columns[i].code = code;
-		step->columns[i].ncode = (uint32) query->computed[i].ncode;
+		step->columns[i].ncode = (uint32) computed->ncode;
+		step->columns[i].nchoices = (uint32) computed->nchoices;
+		if (computed->nchoices > 0)
+			why = cases_put(writer, query, values, QUERY_GIVEN + i, &step->columns[i].code);
+		else
+			step->columns[i].code = put_code(writer, computed);
 	}
 	steps_end(writer, offset);
+	return why;
 }

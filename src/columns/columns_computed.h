@@ -19,7 +19,7 @@ extern const char *computed_add_checks(ColumnsQuery *query, const List *checks);
 /* Writes the types of the computed columns; returns their number. */
 extern uint32 computed_put_types(const ColumnsQuery *query, uint8 *types);
 
-/* Writes COMPUTE, if the query has such columns. */
-extern void computed_put(StepsWriter *writer, const ColumnsQuery *query);
+/* Writes COMPUTE, if the query has such columns.  Returns NULL, or why it cannot. */
+extern const char *computed_put(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *values);
 
 #endif

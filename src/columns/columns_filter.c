@@ -18,8 +18,9 @@
 #include "utils/uuid.h"
 
 #include "src/base/compat.h"
-#include "columns_steps.h"
+#include "columns_filter.h"
 #include "columns_strings.h"
+#include "columns_windows.h"
 #include "decimal.h"
 
 /* Days and times that any time zone can convert, well within the limits of timestamp. */
@@ -489,9 +490,12 @@ add_terms(FilterBuilder *builder, const QueryTerms *terms, bool functions)
 	return why;
 }
 
-const char *
-columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int nsubjects, StringCodes *const *codes,
-			   const QueryValues *values, Filter *filter)
+/*
+ * Makes a filter of tests of subjects, which have these types.  codes: of those that are strings; NULL: none is.
+ */
+static const char *
+make_filter(const QueryTerms *terms, const ColumnDescription *subjects, int nsubjects, StringCodes *const *codes,
+			const QueryValues *values, Filter *filter)
 {
 	FilterBuilder builder = {subjects, nsubjects, codes, values, palloc0_array(Range, nsubjects + 1),
 	palloc0_array(uint64 *, nsubjects + 1), false, filter};
@@ -517,10 +521,31 @@ columns_filter(const QueryTerms *terms, const ColumnDescription *subjects, int n
 	return filter->nterms <= (int) GS_STEPS_MAX_TERMS ? NULL : "it has too many conditions";
 }
 
+const char *
+filter_members(const QueryTerms *terms, const ColumnDescription *members, int nmembers, const QueryValues *values,
+			   Filter *filter)
+{
+	return make_filter(terms, members, nmembers, NULL, values, filter);
+}
+
+const char *
+filter_rows(const ColumnsQuery *query, const QueryTerms *terms, const QueryValues *values, Filter *filter)
+{
+	const char *why = make_filter(terms, query->columns, windows_all_columns(query), query->codes, values, filter);
+
+	for (int i = 0; why == NULL && i < filter->nterms; i++)
+	{
+		filter->terms[i].column = (int) windows_list_column(query, filter->terms[i].column);
+		filter->terms[i].other = (int) windows_list_column(query, filter->terms[i].other);
+	}
+	return why;
+}
+
 /* ---------------------------------------------------------------- writing */
 
-void
-columns_put_terms(StepsWriter *writer, const Filter *filter, gs_term *out)
+/* Writes terms, for which there is room, and their constants. */
+static void
+put_terms(StepsWriter *writer, const Filter *filter, gs_term *out)
 {
 	for (int i = 0; i < filter->nterms && !writer->full; i++)
 	{
@@ -536,8 +561,23 @@ columns_put_terms(StepsWriter *writer, const Filter *filter, gs_term *out)
 	}
 }
 
+const char *
+filter_put_terms(StepsWriter *writer, const ColumnsQuery *query, const QueryTerms *terms, const QueryValues *values,
+				 uint32 *offset, uint32 *nterms)
+{
+	Filter		filter;
+	const char *why = filter_rows(query, terms, values, &filter);
+
+	if (why != NULL)
+		return why;
+	*nterms = (uint32) filter.nterms;
+	*offset = steps_reserve(writer, sizeof(gs_term) * (Size) filter.nterms);
+	put_terms(writer, &filter, (gs_term *) (writer->data + *offset));
+	return NULL;
+}
+
 void
-columns_put_filter(StepsWriter *writer, gs_step_kind kind, const Filter *filter)
+filter_put(StepsWriter *writer, gs_step_kind kind, const Filter *filter)
 {
 	uint32		offset = steps_begin(writer, kind, sizeof(gs_filter_step) + sizeof(gs_term) * (Size) filter->nterms);
 	gs_filter_step *step = (gs_filter_step *) (writer->data + offset);
@@ -545,6 +585,6 @@ columns_put_filter(StepsWriter *writer, gs_step_kind kind, const Filter *filter)
 	if (writer->full)
 		return;
 	step->nterms = (uint32) filter->nterms;
-	columns_put_terms(writer, filter, step->terms);
+	put_terms(writer, filter, step->terms);
 	steps_end(writer, offset);
 }

@@ -96,6 +96,9 @@ leaves_have_strings(const ColumnsQuery *query)
 	for (int i = 0; i < query->ncolumns; i++)
 		if (query->columns[i].form == COLUMN_CODES)
 			return true;
+	for (int i = 0; i < query->ncomputed; i++)
+		if (query->columns[QUERY_GIVEN + i].form == COLUMN_CODES)
+			return true;
 	return false;
 }
 

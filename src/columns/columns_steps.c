@@ -1,12 +1,7 @@
 /*
  * columns_steps.c: a query over columns as a list of steps, with the constants of one scan.
- *
- * Numerics are integers scaled by a power of ten.  As in numeric.c, a sum has the greater scale of its operands, and a
- * product the sum of their scales; so an operand of a smaller scale is multiplied by a power of ten first.
  */
 #include "postgres.h"
-
-#include <math.h>
 
 #include "catalog/pg_type_d.h"
 #include "common/int.h"
@@ -17,43 +12,11 @@
 #include "kernels/common/steps_row.h"
 #include "src/base/compat.h"
 #include "columns_computed.h"
+#include "columns_expressions.h"
+#include "columns_filter.h"
 #include "columns_steps.h"
 #include "columns_windows.h"
 #include "decimal.h"
-
-/* Values below this, as a double, fit 64 bits. */
-#define SAFE_64 9.2e18
-
-/* Powers of ten that fit 128 bits. */
-#define MAX_POWER 38
-
-/* Decimals of the seconds of a difference of times, whose type is interval. */
-#define MICROSECONDS 6
-
-/* A part of an expression.  A constant has no instructions until it meets something else. */
-typedef struct Fragment
-{
-	bool		numeric;
-	int			scale;
-	double		bound;			/* no value is greater, in amount */
-	bool		is_constant;
-	int128		constant;
-	uint32		depth;			/* values on the stack at one time */
-	int			ncode;
-	gs_instruction code[GS_STEPS_MAX_CODE];
-} Fragment;
-
-/* An expression being translated. */
-typedef struct Translation
-{
-	const ColumnsQuery *query;
-	const QueryValues *values;
-	StepsWriter *writer;
-	bool		all_null;
-	const char *why;			/* it cannot be */
-	int			nfragments;
-	Fragment   *fragments;		/* a stack */
-} Translation;
 
 /* Writes the header. */
 static void
@@ -68,203 +31,6 @@ put_header(StepsWriter *writer, const ColumnsQuery *query)
 		steps->types[i] = (uint8) query->columns[i].gs;
 	steps->ngiven = computed_put_types(query, steps->types) + windows_put_types(query, steps->types);
 	steps->first = (uint32) writer->bytes;
-}
-
-/* Makes a filter of tests of columns, by their numbers in the list. */
-static const char *
-filter_columns(const ColumnsQuery *query, const QueryTerms *terms, const QueryValues *values, Filter *filter)
-{
-	const char *why = columns_filter(terms, query->columns, windows_all_columns(query), query->codes, values,
-									 filter);
-
-	for (int i = 0; why == NULL && i < filter->nterms; i++)
-	{
-		filter->terms[i].column = (int) windows_list_column(query, filter->terms[i].column);
-		filter->terms[i].other = (int) windows_list_column(query, filter->terms[i].other);
-	}
-	return why;
-}
-
-/* ---------------------------------------------------------------- expressions */
-
-/* Appends an instruction. */
-static void
-append(Translation *translation, Fragment *fragment, gs_code code, gs_number result, uint32 operand)
-{
-	if (fragment->ncode == (int) GS_STEPS_MAX_CODE)
-		translation->why = "an expression is too long";
-	else
-		fragment->code[fragment->ncode++] = (gs_instruction) {(uint8) code, (uint8) result, 0, operand};
-}
-
-/* Returns a power of ten. */
-static int128
-power_of_ten(int exponent)
-{
-	int128		power = 1;
-
-	while (exponent-- > 0)
-		power *= 10;
-	return power;
-}
-
-/* Returns the narrowest range that a numeric's values are known to fit. */
-static gs_number
-number_within(double bound)
-{
-	return bound < SAFE_64 ? GS_NUMBER_I64 : GS_NUMBER_I128;
-}
-
-/* Appends the instruction that pushes a constant. */
-static void
-push_constant(Translation *translation, Fragment *fragment, int128 value)
-{
-	gs_constant constant = {{(uint64) value, (uint64) (value >> 64)}};
-
-	append(translation, fragment, GS_CODE_CONSTANT, number_within(fabs((double) value)),
-		   steps_put(translation->writer, &constant, sizeof(constant)));
-}
-
-/* Turns a constant into instructions. */
-static void
-settle(Translation *translation, Fragment *fragment)
-{
-	if (fragment->is_constant)
-		push_constant(translation, fragment, fragment->constant);
-	fragment->is_constant = false;
-}
-
-/* Pushes a column. */
-static void
-push_column(Translation *translation, Fragment *fragment, int index)
-{
-	const ColumnDescription *column = &translation->query->columns[index];
-
-	fragment->numeric = column->form != COLUMN_AS_IS;
-	fragment->scale = column_scale(column);
-	fragment->bound = fragment->numeric ? pow(10, column_digits(column)) : ldexp(1, 8 * column->length - 1);
-	append(translation, fragment, GS_CODE_COLUMN, gs_number_of((gs_type) column->gs),
-		   windows_list_column(translation->query, index));
-}
-
-/* Pushes a value of this scan. */
-static void
-push_value(Translation *translation, Fragment *fragment, const QueryItem *item)
-{
-	Datum		value = translation->values->values[item->operand];
-	Decimal		decimal = {.exact = true};
-
-	if (translation->values->nulls[item->operand])
-	{
-		translation->all_null = true;
-		return;
-	}
-	if (item->type == NUMERICOID)
-	{
-		fragment->numeric = true;
-		fragment->scale = decimal_scale(value);
-		decimal = decimal_of(value, fragment->scale);
-	}
-	else
-		decimal.floor = item->type == INT2OID ? DatumGetInt16(value) :
-			item->type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
-	if (decimal.beyond != 0)
-		translation->why = "a constant is too large";
-	fragment->is_constant = true;
-	fragment->constant = decimal.floor;
-	fragment->bound = fabs((double) decimal.floor);
-}
-
-/* Multiplies a numeric's integers for a greater scale. */
-static void
-rescale(Translation *translation, Fragment *fragment, int scale)
-{
-	int			power = scale - fragment->scale;
-
-	if (power <= 0)
-		return;
-	fragment->scale = scale;
-	fragment->bound *= pow(10, power);
-	if (power > MAX_POWER || (fragment->is_constant && fragment->bound > 1e37))
-		translation->why = "numerics of an expression differ too much in their scales";
-	else if (fragment->is_constant)
-		fragment->constant *= power_of_ten(power);
-	else
-	{
-		push_constant(translation, fragment, power_of_ten(power));
-		append(translation, fragment, GS_CODE_MULTIPLY, number_within(fragment->bound), 0);
-		fragment->depth = Max(fragment->depth, 2);
-	}
-}
-
-/* Appends an operation on the two uppermost fragments, which become one. */
-static void
-operate(Translation *translation, const QueryItem *item)
-{
-	Fragment   *left = &translation->fragments[translation->nfragments - 2];
-	Fragment   *right = &translation->fragments[--translation->nfragments];
-	bool		multiply = item->code == GS_CODE_MULTIPLY;
-
-	if (!multiply)
-	{
-		rescale(translation, left, right->scale);
-		rescale(translation, right, left->scale);
-	}
-	settle(translation, left);
-	settle(translation, right);
-	left->numeric = item->type == NUMERICOID || item->type == INTERVALOID;
-	left->scale = multiply ? left->scale + right->scale : item->type == INTERVALOID ? MICROSECONDS : left->scale;
-	left->bound = multiply ? left->bound * right->bound : left->bound + right->bound;
-	left->depth = Max(left->depth, right->depth + 1);
-	for (int i = 0; i < right->ncode; i++)
-		append(translation, left, (gs_code) right->code[i].code, (gs_number) right->code[i].result,
-			   right->code[i].operand);
-	append(translation, left, item->code,
-		   item->type == NUMERICOID ? number_within(left->bound) :
-		   item->type == INT2OID ? GS_NUMBER_I16 : item->type == INT4OID ? GS_NUMBER_I32 : GS_NUMBER_I64, 0);
-	/* what passes the check is of the type */
-	if (item->type != NUMERICOID)
-		left->bound = item->type == INT2OID ? 0x1p15 : item->type == INT4OID ? 0x1p31 : 0x1p63;
-}
-
-/* Translates an element of an expression. */
-static void
-translate_item(Translation *translation, const QueryItem *item)
-{
-	Fragment   *fragment = &translation->fragments[translation->nfragments];
-
-	if (item->code != GS_CODE_COLUMN && item->code != GS_CODE_CONSTANT)
-	{
-		operate(translation, item);
-		return;
-	}
-	memset(fragment, 0, offsetof(Fragment, code));
-	fragment->depth = 1;
-	translation->nfragments++;
-	if (item->code == GS_CODE_COLUMN)
-		push_column(translation, fragment, item->operand);
-	else
-		push_value(translation, fragment, item);
-}
-
-/* Writes a request's expression. */
-static void
-put_expression(Translation *translation, const QueryRequest *request, gs_aggregate *aggregate, int *scale)
-{
-	Fragment   *result;
-
-	translation->fragments = palloc_array(Fragment, request->nitems + 1);
-	for (int i = 0; i < request->nitems && translation->why == NULL; i++)
-		translate_item(translation, &request->items[i]);
-	result = &translation->fragments[0];
-	if (translation->why != NULL || translation->all_null)
-		return;
-	settle(translation, result);
-	if (result->depth > GS_STEPS_MAX_DEPTH)
-		translation->why = "an expression is too deep";
-	*scale = result->scale;
-	aggregate->code = steps_put(translation->writer, result->code, sizeof(gs_instruction) * (Size) result->ncode);
-	aggregate->ncode = (uint32) result->ncode;
 }
 
 /* ---------------------------------------------------------------- groups */
@@ -295,26 +61,6 @@ read_fractions(const QueryRequest *request, const QueryValues *values, double **
 			return "a fraction is not between 0 and 1";
 		(*count)++;
 	}
-	return NULL;
-}
-
-/* Writes the terms of a FILTER clause. */
-static const char *
-put_aggregate_terms(Translation *translation, const QueryRequest *request, gs_aggregate *aggregate)
-{
-	const ColumnsQuery *query = translation->query;
-	StepsWriter *writer = translation->writer;
-	Filter		filter;
-	const char *why;
-
-	if (request->terms.count == 0)
-		return NULL;
-	why = filter_columns(query, &request->terms, translation->values, &filter);
-	if (why != NULL)
-		return why;
-	aggregate->nterms = (uint32) filter.nterms;
-	aggregate->terms = steps_reserve(writer, sizeof(gs_term) * (Size) filter.nterms);
-	columns_put_terms(writer, &filter, (gs_term *) (writer->data + aggregate->terms));
 	return NULL;
 }
 
@@ -360,21 +106,22 @@ add_aggregates(StepsWriter *writer, const ColumnsQuery *query, const QueryValues
 			   ColumnsSteps *steps, Aggregates *all)
 {
 	const QueryRequest *request = &query->requests[index];
-	Translation translation = {.query = query, .values = values, .writer = writer};
+	PutExpression put = {0};
 	gs_aggregate aggregate = {0};
+	const char *why = NULL;
 
-	steps->scales[index] = 0;
-	steps->first[index] = all->count;
 	if (request->argument != NULL)
-		put_expression(&translation, request, &aggregate, &steps->scales[index]);
-	if (translation.why == NULL)
-		translation.why = put_aggregate_terms(&translation, request, &aggregate);
-	steps->all_null[index] = translation.all_null || (request->fraction >= 0 && values->nulls[request->fraction]);
-	if (translation.why != NULL)
-		return translation.why;
+		why = expressions_put(writer, query, values, request, &aggregate, &put);
+	if (why == NULL && request->terms.count > 0)
+		why = filter_put_terms(writer, query, &request->terms, values, &aggregate.terms, &aggregate.nterms);
+	steps->scales[index] = put.scale;
+	steps->first[index] = all->count;
+	steps->all_null[index] = put.all_null || (request->fraction >= 0 && values->nulls[request->fraction]);
+	if (why != NULL)
+		return why;
 	if (request->fraction >= 0)
 		return add_ranks(request, values, aggregate, all);
-	aggregate.operation = (uint32) (translation.all_null ? GS_COUNT : request->operation);
+	aggregate.operation = (uint32) (put.all_null ? GS_COUNT : request->operation);
 	all->list[all->count++] = aggregate;
 	return NULL;
 }
@@ -437,7 +184,7 @@ describe_request(const QueryRequest *request, int scale, ColumnDescription *desc
 	bool		counts = request->operation == GS_COUNT || request->operation == GS_DISTINCT;
 
 	if (!counts && (request->operation == GS_SUM || getBaseType(request->type) == NUMERICOID))
-		(void) column_describe_type(NUMERICOID, ((MAX_POWER << 16) | scale) + VARHDRSZ, description);
+		(void) column_describe_type(NUMERICOID, ((DECIMAL_MAX_POWER << 16) | scale) + VARHDRSZ, description);
 	else
 		(void) column_describe_type(counts ? INT8OID : request->type, -1, description);
 }
@@ -463,7 +210,7 @@ put_having(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *va
 			subjects[i] = query->columns[query->keys[i]];
 		else
 			describe_request(&query->requests[i - query->nkeys], steps->scales[i - query->nkeys], &subjects[i]);
-	why = columns_filter(&query->having, subjects, count, NULL, values, &filter);
+	why = filter_members(&query->having, subjects, count, values, &filter);
 	if (why != NULL)
 		return why;
 	for (int i = 0; i < filter.nterms; i++)
@@ -474,7 +221,7 @@ put_having(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *va
 			return "a condition is about an aggregate of NULL";
 		filter.terms[i].column = member_of(query, steps, subject);
 	}
-	columns_put_filter(writer, GS_STEP_HAVING, &filter);
+	filter_put(writer, GS_STEP_HAVING, &filter);
 	return NULL;
 }
 
@@ -558,10 +305,10 @@ static const char *
 put_conditions(StepsWriter *writer, const ColumnsQuery *query, const QueryTerms *terms, const QueryValues *values)
 {
 	Filter		filter;
-	const char *why = filter_columns(query, terms, values, &filter);
+	const char *why = filter_rows(query, terms, values, &filter);
 
 	if (why == NULL && filter.nterms > 0)
-		columns_put_filter(writer, GS_STEP_FILTER, &filter);
+		filter_put(writer, GS_STEP_FILTER, &filter);
 	return why;
 }
 
@@ -572,8 +319,9 @@ put_steps(StepsWriter *writer, const ColumnsQuery *query, const QueryValues *val
 	const char *why;
 
 	put_header(writer, query);
-	computed_put(writer, query);
-	why = put_conditions(writer, query, &query->where, values);
+	why = computed_put(writer, query, values);
+	if (why == NULL)
+		why = put_conditions(writer, query, &query->where, values);
 	windows_put(writer, query);
 	if (why == NULL)
 		why = put_conditions(writer, query, &query->above, values);

@@ -4,6 +4,9 @@
 #ifndef GPUSORT_COLUMNS_DECIMAL_H
 #define GPUSORT_COLUMNS_DECIMAL_H
 
+/* Powers of ten that fit 128 bits. */
+#define DECIMAL_MAX_POWER 38
+
 /* A numeric times 10^scale. */
 typedef struct Decimal
 {

@@ -118,12 +118,24 @@ typedef struct QueryInstruction
 	int64		most;			/* of GS_CODE_WITHIN */
 } QueryInstruction;
 
-/* A column that is computed of others.  Number i of a query is column QUERY_GIVEN + i. */
+/* What a computed column is for rows that pass these tests, and those of no choice before. */
+typedef struct QueryChoice
+{
+	QueryTerms	terms;
+	int			column;			/* -1: a value */
+	int			value;
+	Oid			type;			/* of the value */
+} QueryChoice;
+
+/* A column that is computed of others, by code or by choices.  Number i of a query is column QUERY_GIVEN + i. */
 typedef struct QueryComputed
 {
 	Expr	   *expr;
 	int			ncode;
 	QueryInstruction code[GS_STEPS_MAX_CODE];
+	int			nchoices;
+	QueryChoice choices[GS_STEPS_MAX_CHOICES];
+	int			strings;		/* of choices that are strings, the column whose codes they have; -1: none */
 } QueryComputed;
 
 /* A function by whose results the service is to know a column's strings. */

@@ -281,7 +281,8 @@ static void
 set_codes(ColumnsQuery *query, int column)
 {
 	for (int i = 0; i < query->ncomputed; i++)
-		if (query->computed[i].code[0].code == GS_CODE_COLUMN && query->computed[i].code[0].operand == column)
+		if (query->computed[i].nchoices == 0 && query->computed[i].code[0].code == GS_CODE_COLUMN &&
+			query->computed[i].code[0].operand == column)
 			query->codes[QUERY_GIVEN + i] = query->mapped[column]->results;
 }
 

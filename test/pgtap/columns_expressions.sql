@@ -83,8 +83,38 @@ SELECT answered(q) FROM unnest(ARRAY['SELECT id % 3, s FROM (SELECT top AS id, s
 	'SELECT top, sum(i2 + 1) FILTER (WHERE id > 100) FROM numbers GROUP BY top HAVING sum(i2 + 1) > -1000']) AS q;
 SELECT throws_ok('SELECT sum(i2 + 2147483647) FROM numbers', '22003', NULL, 'a value out of range is an error');
 
+-- CASE and coalesce: choices by conditions that may be NULL, without ELSE, of columns and constants of each type
+CREATE TABLE questions (q text);
+INSERT INTO questions SELECT format('SELECT %s AS k, count(*), min(id), max(id), sum(i2) FROM numbers GROUP BY 1', e) FROM unnest(ARRAY['CASE WHEN i2 > 0 THEN i2 ELSE 0 END', 'CASE WHEN i2 > 0 THEN i2 END',
+	'CASE WHEN i2 IS NULL THEN -1 WHEN i2 < -100 AND top = 3 THEN top WHEN top BETWEEN 1 AND 2 THEN 7 ELSE 9 END', 'CASE WHEN i2 < i4 THEN i8 WHEN top IN (1, 4, NULL) THEN i4 ELSE i2 END',
+	'CASE WHEN top > NULL THEN 1 WHEN i2 = 3 THEN NULL ELSE top END', 'CASE WHEN top = 1 THEN NULL WHEN top = 2 THEN 3 END', 'CASE WHEN i4 < 0 THEN -9223372036854775808 ELSE i8 END',
+	'CASE WHEN top = 1 THEN 2147483647 WHEN top = 2 THEN 9223372036854775807 ELSE -1 END', 'CASE WHEN i8 > 9223372036854775806 THEN 1 ELSE 2 END', 'coalesce(i2, 0)', 'coalesce(i2, i4)', 'coalesce(i2, -32768)', 'coalesce(i2::int8, top, 5)']) AS e;
+INSERT INTO questions SELECT format('SELECT %s AS k, count(*), min(id) FROM days GROUP BY 1', e) FROM unnest(ARRAY['CASE WHEN id < 100 THEN d ELSE date ''2000-01-01'' END', 'CASE WHEN d > ''2000-01-01'' THEN ts END', 'CASE WHEN ts < ''1950-01-01'' THEN ts ELSE ''infinity'' END', 'coalesce(d, ''-infinity'')',
+	'CASE WHEN ts < ''1900-01-01'' THEN ''1900-01-01 BC''::timestamp WHEN id = 7 THEN NULL ELSE ts END']) AS e;
+-- other keys, computed ones, orders with LIMIT, DISTINCT, conditions, HAVING, FILTER, keys that others determine, expressions above, groups that are counted, partitions
+INSERT INTO questions VALUES ('SELECT top, CASE WHEN i2 < 0 THEN top ELSE -5 END AS k, coalesce(i2, 3), i4 - 300, count(*) FROM numbers GROUP BY 1, 2, 3, 4'), ('SELECT CASE WHEN i2 < 0 THEN id ELSE -5 END AS k, count(*) AS c FROM numbers WHERE i4 > 0 GROUP BY 1 ORDER BY c DESC, k LIMIT 5 OFFSET 3'),
+	('SELECT CASE WHEN i2 < 0 THEN id ELSE -5 END AS k, count(*) AS c FROM numbers GROUP BY 1 ORDER BY k DESC LIMIT 5'), ('SELECT DISTINCT CASE WHEN i2 < 0 THEN top END FROM numbers'), ('SELECT DISTINCT coalesce(i2, 0), top FROM numbers'),
+	('SELECT CASE WHEN i2 < 0 THEN top ELSE -5 END AS k, count(*) FILTER (WHERE id > 100) FROM numbers GROUP BY 1 HAVING count(*) > 3 AND max(i2) < 32000'),
+	('SELECT top, CASE WHEN top < 2 THEN top ELSE 1 END + 1, CASE WHEN top < 2 THEN top ELSE 1 END, count(*) FROM numbers GROUP BY 1, 3'), ('SELECT CASE WHEN i2 < 0 THEN 2 ELSE 1 END * 3, count(DISTINCT i4), max(i8) FROM numbers GROUP BY CASE WHEN i2 < 0 THEN 2 ELSE 1 END'),
+	('SELECT count(*) FROM (SELECT coalesce(i2, 0), top FROM numbers GROUP BY 1, 2) q'), ('SELECT coalesce(extract(year FROM d), 0), count(*) FROM days GROUP BY extract(year FROM d)'), ('SELECT CASE WHEN id < 0 THEN 1 ELSE i4 END, count(*) FROM numbers WHERE id < 0 GROUP BY 1'),
+	('SELECT CASE WHEN k < 4990 THEN k WHEN k > 5010 THEN -7 ELSE 0 END, count(*) FROM parts GROUP BY 1'), ('SELECT CASE WHEN ts < ''2013-07-14 12:00'' THEN k ELSE 0 END, date_trunc(''hour'', ts), count(*) FROM parts GROUP BY 1, 2');
+SELECT answered(q) FROM questions;
+-- what is left: OR, a CASE of a value, other types and results, and values that would be computed for rows that do not come to them
+SELECT left_alone(format('SELECT %s AS k, count(*) FROM numbers GROUP BY 1', e)) FROM unnest(ARRAY['CASE WHEN top = 1 OR i2 = 2 THEN 7 ELSE top END', 'coalesce(nullif(i2, 1), 2)', 'CASE top WHEN 1 THEN 5 ELSE i2 END', 'CASE WHEN top = 1 THEN i2 + 1 ELSE 0 END',
+	'CASE WHEN top = 1 THEN 1.5 ELSE top END', 'CASE WHEN top = 1 THEN true ELSE false END', 'CASE WHEN random() < 0 THEN 1 ELSE top END', 'CASE WHEN top < 0 THEN 1 / (SELECT 0) ELSE top END', 'CASE WHEN top = 77 AND i2 > 1 / (SELECT 0) THEN 1 ELSE top END',
+	'CASE WHEN top = 1 THEN 1 ' || (SELECT string_agg('WHEN i4 = ' || g || ' THEN ' || g, ' ') FROM generate_series(1, 16) AS g) || ' END']) AS e;
+-- parameters
+CREATE FUNCTION choose(beyond int, other int) RETURNS SETOF text LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+	RETURN QUERY SELECT format('%s %s %s', CASE WHEN i2 > beyond THEN other ELSE top END, count(*), min(id)) FROM numbers GROUP BY CASE WHEN i2 > beyond THEN other ELSE top END;
+END $$;
+SELECT is(rows_of(q, 'force'), rows_of(q, 'off'), q) FROM (SELECT format('SELECT * FROM choose(%s)', a) FROM unnest('{"5, -1","NULL, 3","-100, NULL"}'::text[]) AS a) AS v (q);
+
 -- pages that have changed come from the table
 UPDATE days SET ts = ts + interval '1 minute' WHERE id % 5000 = 0;
 SELECT answered('SELECT extract(minute FROM ts), extract(year FROM d), count(*) FROM days GROUP BY 1, 2');
+UPDATE numbers SET i2 = NULL, top = 77 WHERE id % 3001 = 0;
+INSERT INTO numbers SELECT 30000 + g, g, g, g, g FROM generate_series(1, 3) AS g;
+SELECT answered(q) FROM questions;
 SELECT finish();
 DROP SCHEMA columns_expressions CASCADE;

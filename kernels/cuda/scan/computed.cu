@@ -28,21 +28,27 @@ struct cuda_computed
 	char *block; /* in device memory: the list, a failure, the columns' list, then values and NULLs */
 };
 
-/* Computes a column of a segment, and the NULLs that its expression's columns have. */
+/* Computes a column of a segment, and its NULLs. */
 static __global__ void __launch_bounds__(GS_GROUP_THREADS)
-computed_kernel(const gs_steps *steps, const gs_held *columns, u32 code_at, u32 ncode, computed_rows rows, int64_t *out,
+computed_kernel(const gs_steps *steps, const gs_held *columns, gs_computed column, computed_rows rows, int64_t *out,
 				u64 *nulls, u32 *failed)
 {
-	const gs_instruction *code = (const gs_instruction *) gs_steps_at(steps, code_at);
+	const gs_instruction *code = (const gs_instruction *) gs_steps_at(steps, column.code);
 
 	for (u64 row = rows.first + blockIdx.x * (u64) blockDim.x + threadIdx.x; row < rows.end;
 		 row += (u64) gridDim.x * blockDim.x)
 	{
-		const bool null = gs_code_null(code, ncode, columns, row);
 		int64_t value = 0;
+		bool null;
 
-		if (!null && !gs_computed_value(steps, code, ncode, columns, row, &value))
-			*failed = 1;
+		if (column.nchoices > 0)
+			null = !gs_chosen_value(steps, &column, columns, row, &value);
+		else
+		{
+			null = gs_code_null(code, column.ncode, columns, row);
+			if (!null && !gs_computed_value(steps, code, column.ncode, columns, row, &value))
+				*failed = 1;
+		}
 		out[row - rows.first] = value;
 		if (null)
 			atomicOr((unsigned long long *) &nulls[(row - rows.first) / 64], 1ull << row % 64);
@@ -92,8 +98,7 @@ compute_segment(cuda_computed *c, u32 segment, computed_rows r, u32 *failed, con
 			computed_kernel<<<gs_cuda_grid(c->e, r.end - r.first, GS_GROUP_THREADS, GS_GROUP_PER_SM),
 							  GS_GROUP_THREADS, 0, c->e->stream>>>((const gs_steps *) c->block,
 																   lists + (u64) segment * nall,
-																   step->columns[i].code, step->columns[i].ncode, r,
-																   values, nulls, failed);
+																   step->columns[i], r, values, nulls, failed);
 		at += column_bytes(r);
 	}
 	return at;
