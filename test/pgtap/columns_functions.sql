@@ -1,5 +1,5 @@
--- Functions of strings in resident columns, in keys and aggregates, called once for each string of a dictionary, compared with
--- PostgreSQL's rows: integers and strings as results, strings that are NULL, of several types and collations, of changed pages and of
+-- Functions of strings in resident columns, in keys and aggregates, called once for each string of a dictionary, and CASE and coalesce
+-- of strings in keys, compared with PostgreSQL's rows: integers and strings as results, strings that are NULL, of several types and collations, of changed pages and of
 -- rows of the same transaction, errors, and results that codes of few strings are too narrow for.
 \ir setup.psql
 CREATE EXTENSION IF NOT EXISTS gpusort;
@@ -36,7 +36,15 @@ INSERT INTO questions SELECT format(q, c) FROM unnest('{s,v,d,few}'::text[]) AS 
 	'SELECT k, count(*) FROM t WHERE regexp_replace(%s, ''y'', '''') >= ''b'' GROUP BY k', 'SELECT k, count(DISTINCT regexp_replace(%s, ''y+'', '''')) FROM t WHERE strpos(%1$s, ''a'') > 0 GROUP BY k', 'SELECT count(*) FROM t WHERE substr(%s, 2) ~ ''^[a-z]'' AND %1$s LIKE ''%%a%%''']) AS q;
 INSERT INTO questions VALUES ('SELECT count(*) FROM t WHERE substr(l, 1, 1) = ''a'''), ('SELECT substr(s, 2), substr(v, 2), substr(few, 1, 3), count(*) FROM t GROUP BY 1, 2, 3'), ('SELECT length(l), count(*) FROM t GROUP BY 1'), ('SELECT sum(strpos(s, few2)) FROM t, (SELECT ''a''::text AS few2) q'),
 	('SELECT length(s) - length(few), count(*) FROM t GROUP BY 1');
+-- CASE and coalesce: strings that the dictionary has, that it lacks, that rows come to have, NULL, constants alone; beside the strings themselves, functions and ranks of them
+INSERT INTO questions SELECT format('SELECT ' || q, c) FROM unnest('{s,v,d,few}'::text[]) AS c, unnest(ARRAY['CASE WHEN k < 5 AND id > 40 THEN %s ELSE '''' END, count(*), min(id) FROM t GROUP BY 1', 'CASE WHEN k < 5 THEN %s END, count(*) FROM t GROUP BY 1',
+	'CASE WHEN %1$s LIKE ''%%a%%'' THEN ''it has an a'' WHEN k = 3 THEN NULL ELSE %1$s END, count(*), max(%1$s) FROM t GROUP BY 1', 'CASE WHEN k = 7 THEN ''a7'' WHEN k = 8 THEN ''zz'' ELSE %s END, substr(%1$s, 1, 1), count(*) FROM t GROUP BY 1, 2',
+	'CASE WHEN k = 7 THEN ''a7'' ELSE %s END AS a, %1$s, count(*) AS c FROM t GROUP BY 1, 2 ORDER BY %1$s, c, max(id) LIMIT 20', 'coalesce(%s, ''a'') AS s, count(*) FROM t GROUP BY 1', 'coalesce(%s, ''it is NULL'') AS s, k, count(DISTINCT %1$s) FROM t WHERE k > 20 GROUP BY 1, 2',
+	'CASE WHEN %s = ''a'' THEN ''one'' WHEN %1$s IS NULL THEN ''none'' ELSE ''other'' END, length(%1$s), count(*) FROM t GROUP BY 1, 2', 'DISTINCT CASE WHEN length(%s) > 3 THEN %1$s ELSE ''short'' END FROM t',
+	'k, CASE WHEN k < 9 AND id > 99 THEN %s ELSE '''' END AS src, v AS dst, count(*) AS c FROM t WHERE k <> 11 GROUP BY 1, 2, 3 ORDER BY c DESC, max(id) LIMIT 10 OFFSET 5', 'CASE WHEN k = 1 THEN NULL ELSE ''z'' END || ''!'', count(*) FROM t GROUP BY CASE WHEN k = 1 THEN NULL ELSE ''z'' END']) AS q;
 SELECT answered(q) FROM questions;
+SELECT left_alone(format('SELECT %s, count(*) FROM t GROUP BY 1', e)) FROM unnest(ARRAY['CASE WHEN k < 5 THEN l END', 'coalesce(l, ''a'')', 'CASE WHEN k < 5 THEN c ELSE ''a'' END', 'CASE WHEN k < 5 THEN n END', 'CASE WHEN k < 5 THEN s ELSE few END', 'CASE WHEN k < 5 THEN lower(s) ELSE s END',
+	'CASE WHEN k < 5 THEN s ELSE s || few END', 'CASE WHEN k < 5 THEN s ELSE ''a'' END COLLATE loose']) AS e;
 -- what is left to PostgreSQL: an order of results, other functions, those of two columns, strings that are equal with other bytes
 SELECT left_alone(q) FROM unnest(ARRAY['SELECT length(n), count(*) FROM t GROUP BY 1', 'SELECT lower(s), count(*) FROM t GROUP BY 1', 'SELECT strpos(s, few), count(*) FROM t GROUP BY 1', 'SELECT length(substr(s, 2)), count(*) FROM t GROUP BY 1',
 	'SELECT substr(l, 1, 2), count(*) FROM t GROUP BY 1', 'SELECT min(substr(s, 1)) FROM t', 'SELECT count(DISTINCT substr(l, 2)) FROM t',
@@ -69,6 +77,16 @@ SELECT settled('SELECT s, count(*) FROM long GROUP BY s');
 SELECT same('SELECT length(s), count(*) FROM long GROUP BY 1');
 SELECT is((SELECT encoding FROM gpusort_columns WHERE rel = 'long'::regclass AND "column" = 's'), 'dictionary, codes of 8 bits', 'few strings have codes of eight bits');
 SELECT answered(q) FROM unnest(ARRAY['SELECT length(s), count(*) FROM long GROUP BY 1', 'SELECT sum(length(s)), max(length(s)), min(s), count(DISTINCT length(s)) FROM long', 'SELECT s, length(s), octet_length(s), count(*) FROM long WHERE length(s) > 100 GROUP BY 1, 2, 3', 'SELECT substr(s, 1, 100), count(*) FROM long GROUP BY 1', 'SELECT length(h), count(*), max(h) FROM wide GROUP BY 1', 'SELECT substr(h, 2, 3), sum(length(h)), count(*) FROM wide GROUP BY 1', 'SELECT h, sum(length(h)) FROM wide GROUP BY h ORDER BY 2 DESC, h LIMIT 5']) AS q;
+-- no strings at all, and as many as codes of eight bits are, of which none is left for another
+CREATE TABLE empty (id int, s text);
+CREATE TABLE full_codes (id int, s text);
+INSERT INTO empty SELECT i, NULL FROM generate_series(1, 3000) AS i;
+INSERT INTO full_codes SELECT i, 'f' || i % 256 FROM generate_series(1, 3000) AS i;
+VACUUM ANALYZE empty, full_codes;
+SELECT gpusort_columns_add('empty');
+SELECT gpusort_columns_add('full_codes');
+SELECT answered(q) FROM unnest(ARRAY['SELECT CASE WHEN id < 100 THEN s ELSE ''x'' END, count(*) FROM empty GROUP BY 1', 'SELECT coalesce(s, ''''), count(*) FROM empty GROUP BY 1', 'SELECT CASE WHEN id < 100 THEN s END, count(*) FROM empty GROUP BY 1', 'SELECT CASE WHEN id < 100 THEN s ELSE ''f1'' END, count(*) FROM full_codes GROUP BY 1']) AS q;
+SELECT same(q) FROM unnest(ARRAY['SELECT CASE WHEN id < 100 THEN s ELSE '''' END, count(*) FROM full_codes GROUP BY 1', 'SELECT CASE WHEN id < 100 THEN s ELSE '''' END, min(s), count(*) FROM full_codes GROUP BY 1']) AS q;
 -- regular expressions of so many strings that parallel workers take part: with several, one, and none that may start, of strings that they do not know, and with errors
 CREATE FUNCTION in_workers(query text, workers int, running int) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
