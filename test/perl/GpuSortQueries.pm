@@ -229,12 +229,26 @@ sub of_string
 	return one_of("substr($name, " . one_of(1, 2, '0, 2') . ')', "regexp_replace($name, '[ab]', 'c')");
 }
 
+# A column of a type, or values, as conditions on other columns choose.
+sub choice
+{
+	my ($name, $type, $columns) = @_;
+	my $value = sub { return chance(0.1) ? 'NULL' : "'" . odd_value($type, chance(0.3)) . "'" };
+	my $some = sub { return chance(0.5) ? $name : $value->() };
+	my $conditions = sub { return join ' AND ', map { plain_condition(one_column($columns)) } 1 .. one_of(1, 1, 2) };
+
+	return "coalesce($name, " . $value->() . ')' if chance(0.3);
+	return 'CASE ' . join(' ', map { 'WHEN ' . $conditions->() . ' THEN ' . $some->() } 1 .. one_of(1, 1, 2))
+		. one_of('', ' ELSE ' . $value->(), " ELSE $name", " ELSE $name") . ' END';
+}
+
 # A key of groups: a column, or an expression of one that columns compute.
 sub some_key
 {
-	my ($name, $type) = @_;
+	my ($name, $type, $columns) = @_;
 	my @units = $type eq 'date' ? qw(year month day doy dow epoch) : qw(year month day doy dow epoch hour minute);
 
+	return choice($name, $type, $columns) if $type =~ /^(int\d|date|timestamp|text|varchar.*)$/ && chance(0.15);
 	return of_string($name, $type !~ /^char/) if $type =~ /^(text|varchar|char)/ && chance(0.4);
 	return $name if chance(0.6) || $type !~ /^(int\d|date|timestamp)$/;
 	return one_of("$name - 1", "$name * 3", "$name\::int8 * 2 + 5", "$name\::int2") if $type =~ /^int/;
@@ -246,9 +260,10 @@ sub some_key
 sub grouped_query
 {
 	my ($table, $columns, $plain, @numbers) = @_;
-	my %keys = map { (some_key(one_column($columns)) => 1) } 1 .. one_of(1, 1, 1, 2, 2, 3);
-	my $keys = join ', ', sort keys %keys;
-	my $named = join ', ', map { /\W/ ? "$_ AS \"$_\"" : $_ } sort keys %keys;
+	my %keys = map { (some_key(one_column($columns), $columns) => 1) } 1 .. one_of(1, 1, 1, 2, 2, 3);
+	my @keys = sort keys %keys;
+	my $keys = join ', ', @keys;
+	my $named = join ', ', map { $keys[$_] =~ /\W/ ? "$keys[$_] AS k$_" : $keys[$_] } 0 .. $#keys;
 	my $where = random_filter($columns, $plain);
 	my $limit = chance(0.5) ? 'LIMIT ' . number(20) . one_of('', ' OFFSET ' . number(10)) : '';
 	my ($having, $order) = ('', $keys);
@@ -265,7 +280,7 @@ sub grouped_query
 			if chance(0.15) && $aggregate !~ /FILTER|SELECT/;
 		push @list, $aggregate;
 	}
-	$having = 'HAVING ' . one_of('count(*) > ' . number(40), one_of(sort keys %keys) . ' IS NOT NULL',
+	$having = 'HAVING ' . one_of('count(*) > ' . number(40), one_of(@keys) . ' IS NOT NULL',
 		@list ? "$list[0] IS NOT NULL" : ())
 		if chance(0.2);
 	$order = (@list && chance(0.7) ? "$list[0] " . one_of('', 'DESC', 'DESC NULLS LAST', 'NULLS FIRST') . ', ' : '')

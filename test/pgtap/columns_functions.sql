@@ -81,11 +81,15 @@ SELECT answered(q) FROM unnest(ARRAY['SELECT length(s), count(*) FROM long GROUP
 CREATE TABLE empty (id int, s text);
 CREATE TABLE full_codes (id int, s text);
 INSERT INTO empty SELECT i, NULL FROM generate_series(1, 3000) AS i;
-INSERT INTO full_codes SELECT i, 'f' || i % 256 FROM generate_series(1, 3000) AS i;
+INSERT INTO full_codes SELECT i, 'f' || i % 100 FROM generate_series(1, 3000) AS i;
 VACUUM ANALYZE empty, full_codes;
 SELECT gpusort_columns_add('empty');
 SELECT gpusort_columns_add('full_codes');
 SELECT answered(q) FROM unnest(ARRAY['SELECT CASE WHEN id < 100 THEN s ELSE ''x'' END, count(*) FROM empty GROUP BY 1', 'SELECT coalesce(s, ''''), count(*) FROM empty GROUP BY 1', 'SELECT CASE WHEN id < 100 THEN s END, count(*) FROM empty GROUP BY 1', 'SELECT CASE WHEN id < 100 THEN s ELSE ''f1'' END, count(*) FROM full_codes GROUP BY 1']) AS q;
+INSERT INTO full_codes SELECT i, 'f' || i FROM generate_series(100, 255) AS i;
+SELECT matches(rows_of('SELECT CASE WHEN id < 100 THEN s ELSE '''' END, count(*) FROM full_codes GROUP BY 1', 'force'), 'no code is left for a string|a value cannot be held', 'no code is left');
+INSERT INTO full_codes SELECT i, 'f' || i FROM generate_series(100, 255) AS i;
+SELECT alike(rows_of('SELECT CASE WHEN id < 100 THEN s ELSE '''' END, count(*) FROM full_codes GROUP BY 1', 'force'), '%no code is left for a string%', 'no code is left');
 SELECT same(q) FROM unnest(ARRAY['SELECT CASE WHEN id < 100 THEN s ELSE '''' END, count(*) FROM full_codes GROUP BY 1', 'SELECT CASE WHEN id < 100 THEN s ELSE '''' END, min(s), count(*) FROM full_codes GROUP BY 1']) AS q;
 -- regular expressions of so many strings that parallel workers take part: with several, one, and none that may start, of strings that they do not know, and with errors
 CREATE FUNCTION in_workers(query text, workers int, running int) RETURNS SETOF text LANGUAGE plpgsql AS $$
