@@ -84,6 +84,15 @@ gs_compute_single(const gs_steps *steps, gs_instruction in, int64_t *x)
 	return gs_number_holds((gs_number) in.result, *x);
 }
 
+/* Returns what an instruction pushes: a column's value in a row, or a constant. */
+GS_BOTH int64_t
+gs_pushed_value(const gs_steps *steps, gs_instruction in, const gs_held *columns, uint64_t row)
+{
+	if (in.code == GS_CODE_COLUMN)
+		return (int64_t) gs_column_scalar((gs_type) steps->types[in.operand], columns[in.operand].values, row).integer;
+	return (int64_t) ((const gs_constant *) gs_steps_at(steps, in.operand))->half[0];
+}
+
 /* Computes an expression in a row in which none of its columns is NULL.  Returns false on overflow. */
 GS_BOTH bool
 gs_computed_value(const gs_steps *steps, const gs_instruction *code, uint32_t ncode, const gs_held *columns,
@@ -97,11 +106,8 @@ gs_computed_value(const gs_steps *steps, const gs_instruction *code, uint32_t nc
 		const gs_instruction in = code[i];
 		gs_wide result;
 
-		if (in.code == GS_CODE_COLUMN)
-			stack[depth++] = (int64_t) gs_column_scalar((gs_type) steps->types[in.operand],
-														columns[in.operand].values, row).integer;
-		else if (in.code == GS_CODE_CONSTANT)
-			stack[depth++] = (int64_t) ((const gs_constant *) gs_steps_at(steps, in.operand))->half[0];
+		if (in.code <= GS_CODE_CONSTANT)
+			stack[depth++] = gs_pushed_value(steps, in, columns, row);
 		else if (in.code >= GS_CODE_QUOTIENT)
 		{
 			if (!gs_compute_single(steps, in, &stack[depth - 1]))
@@ -138,7 +144,8 @@ gs_chosen_value(const gs_steps *steps, const gs_computed *column, const gs_held 
 			continue;
 		if (value->code == GS_CODE_COLUMN ? gs_held_null(&columns[value->operand], row) : value->operand == 0)
 			return false;
-		return gs_computed_value(steps, value, 1, columns, row, out);
+		*out = gs_pushed_value(steps, *value, columns, row);
+		return true;
 	}
 	return false;
 }

@@ -107,7 +107,8 @@ columns_messages(const char *dir, int number)
 static void
 lists(const char *dir)
 {
-	static void (*const make[])(steps_list *) = {groups_example, rows_example, windows_example, computed_example};
+	static void (*const make[])(steps_list *) = {groups_example, rows_example, windows_example, computed_example,
+		choices_example};
 	static steps_list l;
 
 	for (int i = 0; i < 8; i++)

@@ -22,6 +22,7 @@ main(int argc, char **argv)
 		{"scans", "rows", test_rows, ANYWHERE, USUAL},
 		{"scans", "check", test_check, ANYWHERE, USUAL},
 		{"scans", "steps", test_steps, ANYWHERE, USUAL},
+		{"scans", "choices", test_choices, ANYWHERE, USUAL},
 		{"scans", "groups", test_groups, ANYWHERE, USUAL},
 		{"scans", "groups-proof", test_groups_proof, ANYWHERE, USUAL},
 		{"scans", "places", test_places, ANYWHERE, USUAL},

@@ -337,6 +337,43 @@ wrong_computed(steps_list *l, int n)
 	}
 }
 
+/* Makes the n-th wrong list with a column of choices. */
+static const char *
+wrong_choices(steps_list *l, int n)
+{
+	gs_computed *c;
+	gs_choice *choices;
+	gs_term *terms;
+
+	choices_example(l);
+	c = ((gs_compute_step *) (l->bytes + l->head.first))->columns;
+	choices = (gs_choice *) (l->bytes + c->code);
+	terms = (gs_term *) (l->bytes + choices[0].terms);
+	switch (n)
+	{
+		case 0: c->ncode = 1; return "code and choices";
+		case 1: c->zero = 1; return "zero of the column";
+		case 2: c->nchoices = 0; return "no choices";
+		case 3: c->nchoices = GS_STEPS_MAX_CHOICES + 1; return "too many choices";
+		case 4: c->code = l->head.first; return "choices elsewhere";
+		case 5: l->head.types[3] = GS_I32; return "choices of another type";
+		case 6: choices[0].nterms = GS_STEPS_MAX_TERMS + 1; return "too many terms of a choice";
+		case 7: choices[0].terms = l->head.first; return "terms elsewhere";
+		case 8: terms[0].column = 3; return "a term of the column itself";
+		case 9: terms[1].test = GS_TEST_IN_BITS; return "bits of a double";
+		case 10: choices[0].value.code = GS_CODE_ADD; return "a value that is computed";
+		case 11: choices[0].value.operand = l->head.first; return "a constant elsewhere";
+		case 12: choices[0].value.result = GS_NUMBER_I32; return "a constant that is too large";
+		case 13: choices[1].value.result = GS_NUMBER_I128; return "NULL of 128 bits";
+		case 14: choices[1].value.zero = 1; return "zero of a value";
+		case 15: choices[2].value.operand = 1; return "a double that is chosen";
+		case 16: choices[2].value.operand = 2; return "a column of 128 bits that is chosen";
+		case 17: choices[2].value.operand = 3; return "the column itself";
+		case 18: choices[2].value.result = GS_NUMBER_I16; return "a column that is too wide";
+		default: return NULL;
+	}
+}
+
 /* Lists with ROWS that are right at the limits. */
 static void
 right_rows(void)
@@ -432,6 +469,13 @@ test_steps_check(void)
 	deep();
 	cut(computed_example);
 	mutated(computed_example);
+	choices_example(&l);
+	check(valid(&l), "the list with a column of choices is right");
+	carry_out(&l);
+	for (int n = 0; (what = wrong_choices(&l, n)) != NULL; n++)
+		check(!valid(&l), "refused: %s", what);
+	cut(choices_example);
+	mutated(choices_example);
 	cut(groups_example);
 	cut(rows_example);
 	cut(windows_example);

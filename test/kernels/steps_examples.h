@@ -15,5 +15,7 @@ void rows_example(steps_list *l);
 void windows_example(steps_list *l);
 /* A list with a column that is computed by every instruction there is, in all rows of the source within its range. */
 void computed_example(steps_list *l);
+/* A list with a column of choices, and groups by it. */
+void choices_example(steps_list *l);
 
 #endif

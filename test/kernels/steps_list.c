@@ -84,6 +84,26 @@ list_compute(steps_list *l, const wide *constants, uint32_t nconstants, gs_instr
 	step->columns[0].ncode = ncode;
 }
 
+void
+list_choices(steps_list *l, uint32_t n)
+{
+	gs_compute_step *step;
+
+	begin_step(l, GS_STEP_COMPUTE, sizeof(gs_compute_step) + sizeof(gs_computed), n * sizeof(gs_choice));
+	step = (gs_compute_step *) (l->bytes + l->step);
+	step->ncolumns = 1;
+	step->columns[0] = (gs_computed){.code = l->next, .nchoices = n};
+}
+
+void
+list_choice(steps_list *l, const gs_term *terms, uint32_t nterms, gs_instruction value)
+{
+	uint32_t at = nterms > 0 ? add(l, terms, nterms * sizeof(*terms)) : 0;
+
+	*(gs_choice *) (l->bytes + l->next) = (gs_choice){at, nterms, value};
+	l->next += (uint32_t) sizeof(gs_choice);
+}
+
 uint32_t
 list_doubles(steps_list *l, const double *values, uint32_t n)
 {

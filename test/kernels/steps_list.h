@@ -27,6 +27,9 @@ void list_filter(steps_list *l, uint32_t nterms);
 void list_group(steps_list *l, uint32_t naggregates);
 /* Adds COMPUTE with one column, whose code refers to constants by their numbers. */
 void list_compute(steps_list *l, const wide *constants, uint32_t nconstants, gs_instruction *code, uint32_t ncode);
+/* Adds COMPUTE with one column of choices, which are added then; the constants of each are in the step. */
+void list_choices(steps_list *l, uint32_t n);
+void list_choice(steps_list *l, const gs_term *terms, uint32_t nterms, gs_instruction value);
 
 /* Adds constants to the step, and returns the offset of the first. */
 uint32_t list_integers(steps_list *l, const wide *values, uint32_t n);

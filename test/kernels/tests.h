@@ -19,6 +19,7 @@ void test_others(void);
 void test_rows(void);
 void test_check(void);
 void test_steps(void);
+void test_choices(void);
 void test_groups(void);
 void test_groups_proof(void);
 void test_places(void);
