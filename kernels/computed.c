@@ -82,7 +82,8 @@ of_one(const gs_steps *steps, gs_instruction in, interval x)
 static interval
 interval_of(const gs_range *column)
 {
-	return (interval){gs_constant_scalar(&column->low, false).integer, gs_constant_scalar(&column->high, false).integer};
+	return (interval){gs_constant_scalar(&column->low, false).integer,
+					  gs_constant_scalar(&column->high, false).integer};
 }
 
 /* Returns the interval that holds two of them. */
@@ -105,7 +106,10 @@ range_from(interval x, bool nulls)
 					  .nulls = nulls};
 }
 
-/* Returns the range of an expression's values; columns: those of the source.  *safe becomes false if some may overflow. */
+/*
+ * Returns the range of an expression's values; columns: those of the source.  *safe becomes false if some may
+ * overflow.
+ */
 static gs_range
 range_of(const gs_steps *steps, const gs_instruction *code, uint32_t ncode, const gs_range *columns, bool *safe)
 {

@@ -240,8 +240,8 @@ typedef struct gs_choice
 #define GS_STEPS_MAX_CHOICES 16u
 
 /*
- * A column of COMPUTE: of an expression over the source's columns, NULL where one of these is, or of choices, NULL where
- * there is none.
+ * A column of COMPUTE: of an expression over the source's columns, NULL where one of these is, or of choices, NULL
+ * where there is none.
  */
 typedef struct gs_computed
 {

@@ -208,8 +208,8 @@ take_choice(const rows_of_segment *r, const gs_instruction *value, const uint64_
 }
 
 /*
- * Computes a column of choices, whose terms are planned, in some rows of a segment, of which the first is that of a word
- * of NULLs.  Returns false if none is NULL.
+ * Computes a column of choices, whose terms are planned, in some rows of a segment, of which the first is that of a
+ * word of NULLs.  Returns false if none is NULL.
  */
 static bool
 choose_values(const rows_of_segment *r, const gs_computed *column, gs_term_plan *const *terms, int64_t *values,

@@ -111,7 +111,7 @@ lists(const char *dir)
 		choices_example};
 	static steps_list l;
 
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 10; i++)
 	{
 		uint8_t choices[8] = {(uint8_t) i, (uint8_t) (i * 3)};
 

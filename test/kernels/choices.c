@@ -1,7 +1,7 @@
 /*
- * choices.c: lists with COMPUTE whose column is one of choices, against plain C: terms of every kind on columns of every
- * type, values of columns, constants and NULL, rows that no choice takes, spans of every length; also row by row, by
- * common/steps_computed.h, which kernels call.
+ * choices.c: lists with COMPUTE whose column is one of choices, against plain C: terms of every kind on columns of
+ * every type, values of columns, constants and NULL, rows that no choice takes, spans of every length; also row by row,
+ * by common/steps_computed.h, which kernels call.
  */
 #include "scan_test.h"
 

@@ -100,7 +100,6 @@ choices_example(steps_list *l)
 {
 	const gs_type all[4] = {GS_I32, GS_F64, GS_U128, GS_I64};
 	const wide numbers[2] = {-5, (wide) 1 << 40};
-	const double half = 0.5;
 	gs_term terms[2];
 	uint32_t at;
 
@@ -110,7 +109,7 @@ choices_example(steps_list *l)
 	list_choices(l, 3);
 	at = list_integers(l, numbers, 2);
 	terms[0] = (gs_term){0, GS_TEST_LT, at, 1};
-	terms[1] = (gs_term){1, GS_TEST_GE, list_doubles(l, &half, 1), 1};
+	terms[1] = (gs_term){1, GS_TEST_GE, list_doubles(l, &(double){0.5}, 1), 1};
 	list_choice(l, terms, 2, (gs_instruction){GS_CODE_CONSTANT, GS_NUMBER_I64, 0, at + (uint32_t) sizeof(wide)});
 	list_choice(l, terms, 1, (gs_instruction){GS_CODE_CONSTANT, GS_NUMBER_I16, 0, 0});
 	list_choice(l, NULL, 0, (gs_instruction){GS_CODE_COLUMN, GS_NUMBER_I32, 0, 0});
