@@ -1,6 +1,7 @@
 /*
  * computed.c: lists with COMPUTE on the CPU: the columns of some rows are computed into a worker's memory, and go with
- * the source's to the question of the steps behind.
+ * the source's to the question of the steps behind.  Where few rows pass the filter that follows, only these are
+ * computed, and go with what else is wanted of them.
  */
 #include "../common/steps_computed.h"
 #include "groups.h"
@@ -8,6 +9,9 @@
 
 #define COMPUTED_ROWS 8192 /* at once: a multiple of 64 */
 #define COMPUTED_WORDS (COMPUTED_ROWS / 64 + 1)
+#define PACKED_ROWS (COMPUTED_ROWS / 4) /* the most that are packed */
+#define PACKED_VALUES ((PACKED_ROWS + 64) * 2) /* room for their values, in words, */
+#define PACKED_WORDS (PACKED_ROWS / 64 + 1)	   /* and for their NULLs */
 
 typedef struct gs_computed_worker
 {
@@ -24,7 +28,8 @@ typedef struct gs_cpu_computed
 	const gs_compute_step *step;
 	gs_steps *after_steps;
 	uint64_t needed; /* columns that are computed, a bit for each */
-	gs_steps_plan plan; /* of choices' terms */
+	uint64_t wanted; /* the source's columns that these, and the steps behind, take */
+	gs_steps_plan plan; /* of the filter's terms, and choices' */
 	gs_block plan_memory;
 	gs_range ranges[GS_STEPS_MAX_COLUMNS]; /* of its columns */
 	gs_type types[GS_STEPS_MAX_COLUMNS];
@@ -245,8 +250,54 @@ choose_values(const rows_of_segment *r, const gs_computed *column, gs_term_plan 
 static size_t
 worker_bytes(const gs_cpu_computed *c)
 {
-	return c->step->ncolumns * (COMPUTED_ROWS + COMPUTED_WORDS) * sizeof(int64_t) +
-		   GS_STEPS_MAX_DEPTH * COMPUTED_ROWS * sizeof(int64_t);
+	uint32_t packed = c->plan.nterms > 0 ? (uint32_t) __builtin_popcountll(c->wanted) : 0;
+
+	return (c->step->ncolumns * (COMPUTED_ROWS + COMPUTED_WORDS) + GS_STEPS_MAX_DEPTH * COMPUTED_ROWS +
+			packed * (PACKED_VALUES + PACKED_WORDS)) * sizeof(int64_t);
+}
+
+/* Packs the NULLs of a mask's rows. */
+static void
+pack_nulls(const uint64_t *nulls, const uint64_t *mask, uint32_t n, uint64_t *to)
+{
+	uint32_t at = 0;
+
+	memset(to, 0, PACKED_WORDS * sizeof(*to));
+	for (uint32_t w = 0; w * 64 < n; w++)
+		for (uint64_t left = mask[w]; left != 0; left &= left - 1, at++)
+			to[at / 64] |= (nulls[w] >> __builtin_ctzll(left) & 1) << at % 64;
+}
+
+/*
+ * Has the wanted columns be those of a span's rows that pass the filter, if they are few: packed into some memory.
+ * Changes the span to these rows.
+ */
+static void
+pack_rows(const gs_cpu_computed *c, gs_held *columns, gs_span *span, int64_t *memory)
+{
+	const uint32_t n = span->first + span->rows;
+	uint64_t mask[COMPUTED_WORDS];
+	uint32_t passed = 0;
+
+	if (c->plan.nterms == 0)
+		return;
+	(void) gs_steps_mask(&c->plan, c->plan.terms, c->plan.nterms, columns, 0, n, mask);
+	mask[0] &= ~gs_mask(span->first);
+	for (uint32_t w = 0; w * 64 < n; w++)
+		passed += (uint32_t) __builtin_popcountll(mask[w]);
+	if (passed > PACKED_ROWS || passed > span->rows / 4)
+		return;
+	for (uint64_t left = c->wanted; left != 0; left &= left - 1, memory += PACKED_VALUES + PACKED_WORDS)
+	{
+		gs_held *column = &columns[__builtin_ctzll(left)];
+		uint64_t *nulls = (uint64_t *) memory + PACKED_VALUES;
+
+		gs_block_pack(&c->plan, c->types[__builtin_ctzll(left)], column->values, mask, n, (char *) memory);
+		if (column->nulls != NULL)
+			pack_nulls(column->nulls, mask, n, nulls);
+		*column = (gs_held){memory, column->nulls != NULL ? nulls : NULL};
+	}
+	*span = (gs_span){0, 0, passed};
 }
 
 /*
@@ -256,24 +307,32 @@ worker_bytes(const gs_cpu_computed *c)
 static gs_status
 pass_rows(gs_cpu_computed *c, uint32_t worker, gs_engine *engine, const gs_held *columns, uint64_t base, gs_span span)
 {
-	const uint32_t nsource = c->head.steps->ncolumns, words = (span.first + span.rows + 63) / 64;
+	const uint32_t nsource = c->head.steps->ncolumns;
 	gs_held all[GS_STEPS_MAX_COLUMNS];
 	gs_held_rows rows = {c->types, c->after_steps->ncolumns, 1, all, 1, &span};
 	int64_t *memory = c->workers[worker].memory.data;
-	rows_of_segment r = {.plan = &c->plan, .columns = all, .first = span.first, .n = span.rows};
-	rows_of_segment whole = {.plan = &c->plan, .columns = all, .n = span.first + span.rows};
+	rows_of_segment r = {.plan = &c->plan, .columns = all}, whole = r;
+	uint32_t words;
 	gs_term_plan *const *clauses = c->plan.clauses;
 
 	for (uint32_t i = 0; i < nsource; i++)
 		all[i] = (gs_held){(const char *) columns[i].values + base * gs_width_of(c->types[i]),
 						   columns[i].nulls != NULL ? columns[i].nulls + base / 64 : NULL};
-	for (uint32_t i = 0; i < GS_STEPS_MAX_DEPTH; i++)
-		r.slots[i] = whole.slots[i] = memory + c->step->ncolumns * (COMPUTED_ROWS + COMPUTED_WORDS) + i * COMPUTED_ROWS;
+	memory += c->step->ncolumns * (COMPUTED_ROWS + COMPUTED_WORDS);
+	for (uint32_t i = 0; i < GS_STEPS_MAX_DEPTH; i++, memory += COMPUTED_ROWS)
+		r.slots[i] = whole.slots[i] = memory;
+	pack_rows(c, all, &span, memory);
+	if (span.rows == 0)
+		return GS_OK;
+	r.first = span.first;
+	r.n = span.rows;
+	whole.n = span.first + span.rows;
+	words = (whole.n + 63) / 64;
 	for (uint32_t i = 0; i < c->step->ncolumns; i++)
 	{
 		const gs_computed *column = &c->step->columns[i];
 		const gs_instruction *code = gs_steps_at(c->head.steps, column->code);
-		int64_t *values = memory + i * (COMPUTED_ROWS + COMPUTED_WORDS);
+		int64_t *values = (int64_t *) c->workers[worker].memory.data + i * (COMPUTED_ROWS + COMPUTED_WORDS);
 		uint64_t *nulls = (uint64_t *) values + COMPUTED_ROWS;
 		bool some = false;
 
@@ -335,6 +394,39 @@ computed_close(gs_groups *groups, gs_engine *engine)
 	work.host.release(work.host.arg, c, c->bytes);
 }
 
+/* Returns the columns of some terms, a bit for each. */
+static uint64_t
+columns_of_terms(const gs_term *terms, uint32_t n)
+{
+	uint64_t columns = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		columns |= (uint64_t) 1 << terms[i].column |
+				   (terms[i].test >= GS_TEST_EQ_COLUMN ? (uint64_t) 1 << terms[i].constants : 0);
+	return columns;
+}
+
+/* Returns the columns of the source that computed ones, and the steps behind, take. */
+static uint64_t
+wanted_columns(const gs_cpu_computed *c)
+{
+	const gs_steps *steps = c->head.steps;
+	uint64_t columns = gs_steps_columns(c->after_steps, gs_steps_at(c->after_steps, c->after_steps->first));
+
+	for (uint32_t i = 0; i < c->step->ncolumns; i++)
+	{
+		const gs_instruction *code = gs_steps_at(steps, c->step->columns[i].code);
+		const gs_choice *choices = gs_steps_at(steps, c->step->columns[i].code);
+
+		for (uint32_t j = 0; j < c->step->columns[i].ncode; j++)
+			columns |= code[j].code == GS_CODE_COLUMN ? (uint64_t) 1 << code[j].operand : 0;
+		for (uint32_t j = 0; j < c->step->columns[i].nchoices; j++)
+			columns |= columns_of_terms(gs_steps_at(steps, choices[j].terms), choices[j].nterms) |
+					   (choices[j].value.code == GS_CODE_COLUMN ? (uint64_t) 1 << choices[j].value.operand : 0);
+	}
+	return columns & gs_mask(steps->ncolumns);
+}
+
 /* Makes the list and the question of the steps behind. */
 static gs_status
 prepare(gs_cpu_computed *c, gs_engine *engine)
@@ -343,6 +435,7 @@ prepare(gs_cpu_computed *c, gs_engine *engine)
 
 	GS_TRY(gs_make_plan(&c->work, (gs_cpu_engine *) engine, c->head.steps, &c->plan, &c->plan_memory));
 	GS_TRY(gs_computed_after(&engine->host, &c->head, c->ranges, &c->after_steps, &c->needed));
+	c->wanted = wanted_columns(c);
 	for (uint32_t i = 0; i < c->after_steps->ncolumns; i++)
 		c->types[i] = (gs_type) c->after_steps->types[i];
 	after = (gs_groups){.steps = c->after_steps, .ranges = c->ranges, .rows = c->head.rows, .workers = c->head.workers};

@@ -4,9 +4,8 @@
  */
 #include "steps.h"
 
-/* Packs the values of set bits. */
-static void
-pack(const gs_steps_plan *plan, gs_type type, const char *from, const uint64_t *mask, uint32_t n, char *to)
+void
+gs_block_pack(const gs_steps_plan *plan, gs_type type, const char *from, const uint64_t *mask, uint32_t n, char *to)
 {
 	size_t width = gs_width_of(type);
 
@@ -66,7 +65,7 @@ gs_block_gather(gs_steps_plan *plan, gs_rows_block *b, uint64_t columns, const u
 		if (mask == NULL)
 			continue;
 		if (mask != b->mask || !(b->packed >> c & 1))
-			pack(plan, type, at[c], mask, b->n, plan->packed[c]);
+			gs_block_pack(plan, type, at[c], mask, b->n, plan->packed[c]);
 		b->packed &= ~((uint64_t) 1 << c);
 		b->packed |= (uint64_t) (mask == b->mask) << c;
 		at[c] = plan->packed[c];

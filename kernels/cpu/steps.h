@@ -116,6 +116,9 @@ typedef struct gs_rows_block
 
 /* steps.c: finds the rows of a block of which no column of some is NULL.  Returns their number, all: mask is NULL. */
 uint32_t gs_block_valid(const gs_rows_block *b, uint64_t columns, uint64_t *own, const uint64_t **mask);
+/* Packs the values of a mask's rows, for which, and for 64 more, there is room. */
+void gs_block_pack(const gs_steps_plan *plan, gs_type type, const char *from, const uint64_t *mask, uint32_t n,
+				   char *to);
 /* Makes each of some columns lie without gaps: the values of the mask's rows, at[c] for column c. */
 void gs_block_gather(gs_steps_plan *plan, gs_rows_block *b, uint64_t columns, const uint64_t *mask, const void **at);
 

@@ -204,6 +204,22 @@ plan_clauses(gs_steps_plan *plan, arena *a)
 	}
 }
 
+/* Plans the terms of a filter behind COMPUTE, unless some are about computed columns. */
+static void
+plan_filter_behind(gs_steps_plan *plan, const gs_compute_step *c, arena *a)
+{
+	const gs_filter_step *filter = (const gs_filter_step *) gs_step_after(&c->step);
+
+	if (filter->step.kind != GS_STEP_FILTER)
+		return;
+	for (uint32_t i = 0; i < filter->nterms; i++)
+		if (filter->terms[i].column >= plan->steps->ncolumns ||
+			(filter->terms[i].test >= GS_TEST_EQ_COLUMN && filter->terms[i].constants >= plan->steps->ncolumns))
+			return;
+	plan->nterms = filter->nterms;
+	plan->terms = plan_terms(plan->steps, filter->terms, filter->nterms, a);
+}
+
 /* Plans the terms of the choices of computed columns. */
 static void
 plan_choices(gs_steps_plan *plan, const gs_compute_step *c, arena *a)
@@ -345,7 +361,10 @@ gs_steps_plan_make(gs_steps_plan *plan, const gs_steps *steps, char *memory)
 		plan_group(plan, &a);
 	}
 	else if (gs_steps_compute(steps) != NULL)
+	{
+		plan_filter_behind(plan, gs_steps_compute(steps), &a);
 		plan_choices(plan, gs_steps_compute(steps), &a);
+	}
 	else if (gs_steps_window(steps) != NULL)
 		take_packed(plan, gs_steps_columns(steps, &gs_steps_window(steps)->step), &a);
 	else

@@ -1,7 +1,7 @@
 /*
  * choices.c: lists with COMPUTE whose column is one of choices, against plain C: terms of every kind on columns of
- * every type, values of columns, constants and NULL, rows that no choice takes, spans of every length; also row by row,
- * by common/steps_computed.h, which kernels call.
+ * every type, values of columns, constants and NULL, rows that no choice takes, filters behind them, of the source's
+ * columns and of choices, spans of every length; also row by row, by common/steps_computed.h, which kernels call.
  */
 #include "scan_test.h"
 
@@ -39,6 +39,23 @@ add_choice(steps_list *l, const table *t, bool otherwise)
 	list_choice(l, terms, n, some_value(l, t));
 }
 
+/* Adds a filter, also of the choices. */
+static void
+add_filter(steps_list *l, const table *t)
+{
+	uint32_t n = 1 + (uint32_t) (rnd() % 2);
+
+	list_filter(l, n);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		gs_term term = some_term(l, t, (uint32_t) (rnd() % t->ncolumns), (gs_test) (rnd() % GS_TEST_NEVER));
+
+		if (rnd() % 8 == 0)
+			term = (gs_term){t->ncolumns, rnd() % 2 ? GS_TEST_IS_NULL : GS_TEST_NOT_NULL, 0, 0};
+		list_term(l, term.column, (gs_test) term.test, term.constants, term.nconstants);
+	}
+}
+
 /* Makes a list with some choices. */
 static void
 make_list(steps_list *l, const table *t)
@@ -56,6 +73,8 @@ make_list(steps_list *l, const table *t)
 	list_choices(l, n);
 	for (uint32_t i = 0; i < n; i++)
 		add_choice(l, t, otherwise && i + 1 == n);
+	if (rnd() % 2)
+		add_filter(l, t);
 	list_group(l, AGGREGATES);
 	for (int i = 0; i < AGGREGATES; i++)
 		list_column(l, operations[i], t->ncolumns, GS_NUMBER_I64);
@@ -83,6 +102,23 @@ chosen(const gs_steps *steps, const plain_segment *s, uint32_t row)
 		return v;
 	}
 	return v;
+}
+
+/* Returns true if a row passes the filter, whose terms about choices test NULL alone. */
+static bool
+passes(const gs_steps *steps, const plain_segment *s, uint32_t row, value v)
+{
+	const gs_filter_step *filter = (const gs_filter_step *) gs_step_after(&gs_steps_compute(steps)->step);
+
+	for (uint32_t i = 0; filter->step.kind == GS_STEP_FILTER && i < filter->nterms; i++)
+	{
+		const gs_term *term = &filter->terms[i];
+
+		if (term->column == steps->ncolumns ? v.null != (term->test == GS_TEST_IS_NULL)
+											: !terms_hold(steps, term, 1, s, row))
+			return false;
+	}
+	return true;
 }
 
 /* Returns true if common/steps_computed.h gives a row the same value. */
@@ -145,7 +181,7 @@ one_list(const table *t, const steps_list *l, const gs_span *spans, uint32_t nsp
 			value v = chosen(&l->head, s, r);
 
 			same &= row_agrees(&l->head, s, r, v);
-			for (int a = 0; a < AGGREGATES && !v.null; a++)
+			for (int a = 0; a < AGGREGATES && !v.null && passes(&l->head, s, r, v); a++)
 				take((gs_operation) group->aggregates[a].operation, &e[a], v);
 		}
 	check(same, "values row by row");

@@ -89,7 +89,7 @@ SELECT answered(q) FROM unnest(ARRAY['SELECT CASE WHEN id < 100 THEN s ELSE ''x'
 INSERT INTO full_codes SELECT i, 'f' || i FROM generate_series(100, 255) AS i;
 SELECT matches(rows_of('SELECT CASE WHEN id < 100 THEN s ELSE '''' END, count(*) FROM full_codes GROUP BY 1', 'force'), 'no code is left for a string|a value cannot be held', 'no code is left');
 INSERT INTO full_codes SELECT i, 'f' || i FROM generate_series(100, 255) AS i;
-SELECT alike(rows_of('SELECT CASE WHEN id < 100 THEN s ELSE '''' END, count(*) FROM full_codes GROUP BY 1', 'force'), '%no code is left for a string%', 'no code is left');
+SELECT matches(rows_of('SELECT CASE WHEN id < 100 THEN s ELSE '''' END, count(*) FROM full_codes GROUP BY 1', 'force'), 'no code is left for a string|a value cannot be held', 'no code is left');
 SELECT same(q) FROM unnest(ARRAY['SELECT CASE WHEN id < 100 THEN s ELSE '''' END, count(*) FROM full_codes GROUP BY 1', 'SELECT CASE WHEN id < 100 THEN s ELSE '''' END, min(s), count(*) FROM full_codes GROUP BY 1']) AS q;
 -- regular expressions of so many strings that parallel workers take part: with several, one, and none that may start, of strings that they do not know, and with errors
 CREATE FUNCTION in_workers(query text, workers int, running int) RETURNS SETOF text LANGUAGE plpgsql AS $$
