@@ -1,7 +1,7 @@
 #!/bin/bash
 # strings.sh: the processor time of queries over resident columns whose conditions and keys take functions of strings,
-# beside conditions that few rows pass, and that all pass; see strings.pl.  On a private server with ClickBench's table of
-# hits.  Results go to bench/results/strings-LABEL.txt.
+# beside conditions that few rows pass, and that all pass; see strings.pl.  On a private server with ClickBench's table
+# of hits.  Results go to bench/results/strings-LABEL.txt.
 #
 #   LABEL  of the results; default the number of cores, as cpu2
 #   ROWS   of the table, default 1000000

@@ -260,8 +260,8 @@ make_question(Asking *asking, const StoreQuestion **about)
 			.table = leaf->held->table, .version = leaf->proof.version, .mask = leaf->proof.proved,
 			.nblocks = leaf->proof.nblocks, .columns = leaf->indexes,
 			.ncolumns = (uint32) query->ncolumns + query->positions, .steps = asking->question->steps.steps,
-			.further = further, .aside = asking->question->aside != QUESTION_ITSELF, .counted = query->nkeys > 0 && asking->question->take == NULL &&
-			asking->question->places == NULL
+			.further = further, .aside = asking->question->aside != QUESTION_ITSELF,
+			.counted = query->nkeys > 0 && asking->question->take == NULL && asking->question->places == NULL
 		};
 		why = leaves_put_ranks(&asked, leaf, query, &leaf->about);
 		further = &leaf->about;

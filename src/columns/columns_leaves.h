@@ -50,7 +50,7 @@ extern const char *leaves_find_held(Leaves *leaves, ServiceLink *link, ColumnsQu
 /* Finds out for EXPLAIN where the columns lie. */
 extern void leaves_find_engine(const Leaves *leaves, ServiceLink *link, char *name, Size room);
 
-/* Returns true if columns lie on a device of these (a bit each), which get no more jobs, as their answers were wrong. */
+/* Returns true if columns lie on one of these devices (bits), which get no more jobs, as their answers were wrong. */
 extern bool leaves_lie_aside(const Leaves *leaves, ServiceLink *link, uint32 aside);
 
 /* Returns true if a query is about strings. */

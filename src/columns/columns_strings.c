@@ -12,7 +12,6 @@
 #include "src/base/compat.h"
 #include "columns_strings.h"
 #include "string_bytes.h"
-#include "string_functions.h"
 
 /* Strings between two looks at interrupts, whose datums are freed together. */
 #define STRINGS_AT_ONCE 256
@@ -134,7 +133,7 @@ typedef struct Testing
 	const char *why;			/* why no bits can be believed */
 } Testing;
 
-/* Returns the bytes that are all that a condition asks about: of a LIKE "%bytes%", or its negation.  NULL: it is none. */
+/* Returns the bytes that are what a condition asks about alone: of a LIKE "%bytes%", or its negation; else NULL. */
 static const char *
 part_of(const ColumnDescription *column, const QueryTerm *term, Datum value, uint32 *bytes)
 {
@@ -147,9 +146,18 @@ part_of(const ColumnDescription *column, const QueryTerm *term, Datum value, uin
 }
 
 uint32
+strings_call_time(const QueryCall *call)
+{
+	Oid			function = call->expr->funcid;
+
+	return function == F_REGEXP_REPLACE_TEXT_TEXT_TEXT || function == F_REGEXP_REPLACE_TEXT_TEXT_TEXT_TEXT ?
+		STRINGS_LONG_TIME : 100;
+}
+
+uint32
 strings_term_time(const ColumnDescription *column, const QueryTerm *term, const QueryValues *values)
 {
-	uint32		time = term->call != NULL ? string_function_time(term->call) : 0;
+	uint32		time = term->call != NULL ? strings_call_time(term->call) : 0;
 	uint32		bytes;
 
 	if (is_listed(searches, lengthof(searches), term->function))

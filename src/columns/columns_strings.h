@@ -37,9 +37,11 @@ extern Size strings_words(const StringCodes *codes);
 extern uint64 *strings_possible(const StringCodes *codes);
 
 /*
- * Returns about how long a term with a function takes for a string, in nanoseconds: as measured where a look at a row's
- * code takes one.
+ * Returns about how long a call of a function, or a term with one, takes for a string, in nanoseconds: as measured where
+ * a look at a row takes 1.5.
  */
+#define STRINGS_LONG_TIME 3000	/* for which parallel workers pay */
+extern uint32 strings_call_time(const QueryCall *call);
 extern uint32 strings_term_time(const ColumnDescription *column, const QueryTerm *term, const QueryValues *values);
 
 /*

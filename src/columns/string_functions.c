@@ -207,21 +207,6 @@ take_result(void *arg, uint32 code, const char *text, uint32 number)
 			note_number(calling, (int32) number);
 }
 
-/* Returns true for functions of which each call takes so long that parallel workers pay. */
-static bool
-is_long(const QueryCall *call)
-{
-	Oid			function = call->expr->funcid;
-
-	return function == F_REGEXP_REPLACE_TEXT_TEXT_TEXT || function == F_REGEXP_REPLACE_TEXT_TEXT_TEXT_TEXT;
-}
-
-uint32
-string_function_time(const QueryCall *call)
-{
-	return is_long(call) ? 3000 : 100;
-}
-
 /* Calls the function for all strings that are possible, as the work of strings_call. */
 static void
 call_for_all(void *arg)
@@ -230,7 +215,7 @@ call_for_all(void *arg)
 	const StringsJob job = {calling->codes, calling->column, calling->mapping->call, &calling->call, call_for_some,
 	take_result, calling};
 
-	if (is_long(job.of))
+	if (strings_call_time(job.of) >= STRINGS_LONG_TIME)
 		string_workers_call(&job);
 	else
 		call_for_some(calling, 0, calling->mapping->count);

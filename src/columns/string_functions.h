@@ -13,9 +13,6 @@
  */
 extern bool string_function_is(const Expr *expr);
 
-/* Returns about how long a call takes, in nanoseconds (strings_term_time). */
-extern uint32 string_function_time(const QueryCall *call);
-
 /* Makes a call of a query's. */
 extern QueryCall *string_function_call(ColumnsQuery *query, const FuncExpr *expr);
 
@@ -23,8 +20,8 @@ extern QueryCall *string_function_call(ColumnsQuery *query, const FuncExpr *expr
 extern const char *string_function_add(ColumnsQuery *query, const FuncExpr *call, int *index);
 
 /*
- * Calls the functions for all possible strings of an open question, whose codes are begun.  Sets their results, and codes of
- * computed columns of strings.  Returns NULL, or why PostgreSQL has to do it.
+ * Calls the functions for all possible strings of an open question, whose codes are begun.  Sets their results, and
+ * codes of computed columns of strings.  Returns NULL, or why PostgreSQL has to do it.
  */
 extern const char *string_functions_call(ColumnsQuery *query, const QueryValues *values);
 

@@ -2,9 +2,9 @@
  * string_occurrence.c: which strings of a dictionary functions are called for.
  *
  * Functions that conditions need come one after another, short ones first; each is called for what the ones before have
- * left.  Before one that would take much longer than a look at all rows, the service says of a sample how many rows pass
- * all conditions so far, and, if these have few of the strings, which ones.  All others are strings of no row that is
- * wanted, whatever the function would return for them.
+ * left.  Before one that would take much longer than a look at all rows, the service says of a sample how many rows
+ * pass all conditions so far, and, if these have few of the strings, which ones.  All others are strings of no row that
+ * is wanted, whatever the function would return for them.
  */
 #include "postgres.h"
 
@@ -14,7 +14,6 @@
 
 #include "src/base/compat.h"
 #include "columns_strings.h"
-#include "string_functions.h"
 #include "string_occurrence.h"
 
 /* The time of a function for all strings, in looks at a sample of the rows, from which on these are no part of it. */
@@ -79,7 +78,7 @@ list_uses(Judging *judging)
 	}
 	for (int i = 0; i < query->ncolumns; i++)
 		if (query->mapped[i] != NULL)
-			add_use(judging, (StringUse) {i, NULL, string_function_time(query->mapped[i]->call)});
+			add_use(judging, (StringUse) {i, NULL, strings_call_time(query->mapped[i]->call)});
 }
 
 /* ---------------------------------------------------------------- questions */

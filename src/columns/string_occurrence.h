@@ -5,15 +5,15 @@
 #ifndef GPUSORT_COLUMNS_STRING_OCCURRENCE_H
 #define GPUSORT_COLUMNS_STRING_OCCURRENCE_H
 
-#include "columns_answer.h"
+#include "columns_question.h"
 
 /* How the service is asked which strings occur, and what that takes. */
 typedef struct OccurrenceSource
 {
 	double		look;			/* at all rows of the open question, in nanoseconds */
 	/*
-	 * Asks about these rows, or a sample of them.  *answered: there is an answer.  Returns NULL, or why PostgreSQL's plan has to run: the
-	 * service fails.
+	 * Asks about these rows, or a sample of them.  *answered: there is an answer.  Returns NULL, or why PostgreSQL's
+	 * plan has to run: the service fails.
 	 */
 	const char *(*ask) (void *arg, ColumnsQuestion *question, bool *answered);
 	void	   *arg;

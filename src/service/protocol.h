@@ -592,9 +592,8 @@ typedef enum gsd_io
 gsd_io gsd_send(int socket, const gsd_header *head, int fd);
 
 /*
- * Receives and validates a message without blocking.  A descriptor goes to *fd, otherwise -1.  If fd is NULL or the
- * message takes no descriptor, it is closed and the message is refused.  *fd is also -1 if the process may open no more
- * files.
+ * Receives and validates a message without blocking.  A descriptor goes to *fd, otherwise -1, also if no more files may
+ * be opened.  If fd is NULL or the message takes no descriptor, it is closed and the message is refused.
  */
 gsd_io gsd_receive(int socket, gsd_message *message, bool from_client, int *fd);
 
