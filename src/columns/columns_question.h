@@ -1,5 +1,5 @@
 /*
- * columns_question.h: a question to the service about a table, or the partitions of one, and what is known of its answer.
+ * columns_question.h: a question to the service about a table, or partitions of one, and what is known of its answer.
  */
 #ifndef GPUSORT_COLUMNS_QUESTION_H
 #define GPUSORT_COLUMNS_QUESTION_H

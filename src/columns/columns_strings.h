@@ -37,7 +37,7 @@ extern Size strings_words(const StringCodes *codes);
 extern uint64 *strings_possible(const StringCodes *codes);
 
 /*
- * Returns about how long a call of a function, or a term with one, takes for a string, in nanoseconds: as measured where
+ * Returns about how long a call of a function, or a term with one, takes for a string, in nanoseconds: measured where
  * a look at a row takes 1.5.
  */
 #define STRINGS_LONG_TIME 3000	/* for which parallel workers pay */
