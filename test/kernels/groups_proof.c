@@ -144,9 +144,9 @@ make_values(table *t, gs_type type, uint64_t keys, gs_operation operation)
 				unsigned __int128 v = c == 0 ? key : operation == GS_SUM ? rnd() >> (type == GS_I64 ? 8 : 50)
 					: operation == GS_MIN ? 1 + place : 9 - place;
 				const double real = (double) v;
+				const void *from = type == GS_F64 && c > 0 ? (const void *) &real : &v;
 
-				memcpy(t->plain[s].values[c] + r * gs_type_width(types[c]), type == GS_F64 && c > 0 ? (void *) &real : &v,
-					   gs_type_width(types[c]));
+				memcpy(t->plain[s].values[c] + r * gs_type_width(types[c]), from, gs_type_width(types[c]));
 			}
 			if (t->plain[s].nulls[c] != NULL)
 				memset(t->plain[s].nulls[c], 0, (t->plain[s].rows + 63) / 64 * 8);
@@ -154,7 +154,7 @@ make_values(table *t, gs_type type, uint64_t keys, gs_operation operation)
 	put_table(t);
 }
 
-/* Every damage to an aggregate by keys of so many values, with a condition or none, of which TOP may leave the first. */
+/* Every damage to an aggregate by so many keys, with a condition or none, of which TOP may leave the first. */
 static void
 every_damage(gs_type type, uint64_t keys, gs_operation operation, bool filtered, bool top)
 {

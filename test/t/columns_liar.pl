@@ -107,7 +107,8 @@ my %reason = (
 	'short:2' => 'GPU service broke the protocol');
 foreach my $case (
 	[ 'oom', 'begin' ], [ 'oom', 'add' ], [ 'oom', 'finish' ], [ 'device', 'begin' ], [ 'device', 'add' ],
-	[ 'device', 'finish' ], [ 'wrong', 'finish' ], [ 'corrupt', 'finish' ], [ 'short:0', 'next' ], [ 'short:2', 'next' ],
+	[ 'device', 'finish' ], [ 'wrong', 'finish' ], [ 'corrupt', 'finish' ], [ 'short:0', 'next' ],
+	[ 'short:2', 'next' ],
 	[ 'crash', 'begin' ], [ 'crash', 'add' ], [ 'crash', 'finish' ], [ 'hang', 'add' ], [ 'hang', 'finish' ])
 {
 	my ($kind, $stage) = @$case;

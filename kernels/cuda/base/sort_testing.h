@@ -28,7 +28,7 @@ typedef enum gs_cuda_groups_way
 
 void gs_cuda_groups_force(gs_engine *engine, gs_cuda_groups_way way);
 
-/* What becomes of results before they are proved (scan/groups_proof.cu): of the first group's first aggregate, or rows. */
+/* What becomes of the first group's first aggregate, or of rows, before they are proved (scan/groups_proof.cu). */
 typedef enum gs_cuda_damage
 {
 	GS_CUDA_DAMAGE_NONE,

@@ -486,7 +486,8 @@ write_lists(gs_lists *lists, const gs_steps *steps, const gs_held_rows *rows, co
 	write_state(lists, (gs_group_state *) (to + at.state));
 	memset(to + at.proved, 0, GS_PROVED(lists->naggregates) * sizeof(gs_proved));
 	*out = {(const gs_lists *) base, lists, (gs_group_state *) (base + at.state),
-			gs_table_at(lists, 1, base + at.one), (gs_proved *) (base + at.proved), steps, at.ntiles, 0, 0, columns_with_nulls(rows), false, false};
+			gs_table_at(lists, 1, base + at.one), (gs_proved *) (base + at.proved), steps, at.ntiles, 0, 0,
+			columns_with_nulls(rows), false, false};
 	out->plain_terms = plain_terms((const gs_quick_term *) (to + at.terms), (u32) at.nterms);
 	out->plain = out->plain_terms && plain_folds(lists);
 	out->rows = write_rows(rows, (gs_span *) (to + at.tiles), (u64 *) (to + at.places), (u64 *) (to + at.bases));

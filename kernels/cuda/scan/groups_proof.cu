@@ -21,7 +21,7 @@ static_assert(GS_GROUP_TILE == 32 * GS_GROUP_THREADS, "a thread has a bit for ea
 struct proof_args
 {
 	results_args results;
-	gs_proved *rows, *groups; /* of each aggregate, or of row numbers; behind the latter blocks that have added to them */
+	gs_proved *rows, *groups; /* of each aggregate, or row numbers; behind groups: blocks that have added to them */
 	u64 aggregates;			  /* bits of those that are proved */
 	u64 ntiles;
 	u32 n; /* aggregates; 1: row numbers */
@@ -167,7 +167,7 @@ rows_kernel(const proof_args a)
 	end_block(a, own, a.rows);
 }
 
-/* Adds a block's sums to those of all groups, or numbers; the last block finds out whether they are those of the rows. */
+/* Adds a block's sums to those of all groups, or numbers; the last block compares them with those of the rows. */
 __device__ __forceinline__ void
 compare(const proof_args &a, const gs_proved *own)
 {
