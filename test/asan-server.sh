@@ -19,8 +19,10 @@ dir=${ASAN_DIR:-/var/tmp/gpusort-asan}/$pgmajor
 # a name without "postgresql" would give Debian's source the packaged server's place for libraries
 prefix=$dir/postgresql
 export SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
-# leaks are what a server leaves to its end, as do pg_config and others; the stack's depth is measured by addresses
+# leaks are what a server leaves to its end, as do pg_config and others; the stack's depth is measured by addresses;
+# libraries of tests are loaded before the sanitizer's
 export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:abort_on_error=1:disable_coredump=0
+ASAN_OPTIONS+=:verify_asan_link_order=0
 ASAN_OPTIONS+=:log_path=$dir/reports/asan
 export UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1:log_path=$dir/reports/ubsan
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # tsan.sh [TAP FILE]...: lists of steps that fuzzing kept, by threads of the CPU engine with ThreadSanitizer, and
-# gpusortd, built alike, with its CPU engine, under its clients' lies, with columns, and in the TAP tests of the service,
-# or those whose names begin as told.  Any report fails it; reports are printed.
+# gpusortd, built alike, with its CPU engine, under its clients' lies, with columns, and in the TAP tests of the
+# service, or those whose names begin as told.  Any report fails it; reports are printed.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib.sh"
