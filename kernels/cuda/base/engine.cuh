@@ -41,6 +41,7 @@ struct gs_cuda_engine
 	bool staged; /* the stream may still read arguments there */
 	const void *answer_of; /* whose answer is there */
 	u32 damage;			   /* base/sort_testing.h */
+	u32 groups;			   /* lists of groups with keys that were done */
 };
 
 extern const gs_scan_ops gs_cuda_scan_ops;
