@@ -283,7 +283,9 @@ store_answer(ServiceLink *link, const StoreQuestion *question, uint64 added, voi
 	*why = ENGINE_PROTOCOL;
 	if (message.answered.bytes != bytes || bytes > link->layout.area_bytes)
 		return false;
-	memcpy(results, link_area(link, 0), bytes);
+	if (!link_take(link, link_area(link, 0), results, bytes, why))
+		return false;
+	*why = ENGINE_PROTOCOL;
 	if (!possible(results, bytes / sizeof(gs_reduced), answer->rows + added))
 		return false;
 	groupsproof_begin(&proof, question->steps, answer->rows + added);
@@ -501,7 +503,8 @@ store_groups(StoreGroups *groups, void *out, uint64 room, EngineFailure *why)
 	if (groups->left == groups->count)
 		make_fingerprints(groups);
 	n = Min(room, groups->nhere);
-	memcpy(out, groups->here, n * groups->bytes);
+	if (!link_take(groups->link, groups->here, out, n * groups->bytes, why))
+		return 0;
 	*why = all_new(groups, out, n) ? check_groups(groups, out, n) : ENGINE_PROTOCOL;
 	if (*why != ENGINE_OK)
 		return 0;

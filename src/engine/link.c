@@ -88,6 +88,22 @@ open_breaker(void)
 	pg_atomic_write_u64(&gpusort_shared()->broken_until, (uint64) (gsd_now_ms() + BREAKER_MS));
 }
 
+bool
+link_left(const ServiceLink *link)
+{
+	struct pollfd fd = {.fd = link->socket, .events = POLLRDHUP};
+
+	return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+bool
+link_take(const ServiceLink *link, const void *from, void *to, Size bytes, EngineFailure *why)
+{
+	memcpy(to, from, bytes);
+	*why = link_left(link) ? ENGINE_LOST : ENGINE_OK;
+	return *why == ENGINE_OK;
+}
+
 void
 link_close(ServiceLink *link)
 {

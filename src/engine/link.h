@@ -58,6 +58,9 @@ extern bool link_enlarge(ServiceLink *link, uint64 bytes, EngineFailure *why);
 /* Waits for the service to confirm the end of a job.  Returns false if the link is unusable. */
 extern bool link_settle(ServiceLink *link);
 
+/* Returns true if the service has ended the connection. */
+extern bool link_left(const ServiceLink *link);
+
 /* Closes a link.  The service aborts its job. */
 extern void link_close(ServiceLink *link);
 
@@ -92,5 +95,11 @@ link_area(const ServiceLink *link, uint32 area)
 {
 	return link->ring + link->layout.slots * link->layout.slot_bytes + area * link->layout.area_bytes;
 }
+
+/*
+ * Copies from an area that no message follows.  Returns false if the service has left meanwhile: it ends the connection
+ * before it clears a ring.
+ */
+extern bool link_take(const ServiceLink *link, const void *from, void *to, Size bytes, EngineFailure *why);
 
 #endif

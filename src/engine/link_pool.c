@@ -4,7 +4,6 @@
  */
 #include "postgres.h"
 
-#include <poll.h>
 
 #include "link_pool.h"
 
@@ -47,9 +46,8 @@ close_dead_links(void)
 	dlist_foreach_modify(iter, &idle)
 	{
 		ServiceLink *link = dlist_container(ServiceLink, node, iter.cur);
-		struct pollfd fd = {.fd = link->socket, .events = POLLRDHUP};
 
-		if (poll(&fd, 1, 0) <= 0 || !(fd.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+		if (!link_left(link))
 			continue;
 		forget_idle(link);
 		link_close(link);

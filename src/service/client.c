@@ -74,10 +74,11 @@ drop_ring(connection *c)
 	if (!c->layout.plain)
 		gsd_unpin(c->ring);
 	munmap(c->ring, c->ring_bytes);
-	/* an idle client may keep its mapping; free the pages */
+	gsd_ring_return(c->base);
+	/* an idle client may keep its mapping, and one that reads an answer is to see that it is gone; free the pages */
+	(void) shutdown(c->base->socket, SHUT_RDWR);
 	(void) fallocate(c->ring_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t) c->ring_bytes);
 	close(c->ring_fd);
-	gsd_ring_return(c->base);
 	c->ring = NULL;
 	c->ring_fd = -1;
 }
