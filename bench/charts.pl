@@ -191,7 +191,7 @@ sub clickbench
 
 my %charts = (everyday => \&everyday, sorts => \&sorts,
 	clickbench => sub { clickbench($_[0], 'clickbench-cpu2-1m', 'cpu') },
-	'clickbench-gpu' => sub { clickbench($_[0], 'clickbench-h200-5m', 'gpu') });
+	'clickbench-gpu' => sub { clickbench($_[0], 'clickbench-h200-10m', 'gpu') });
 for my $name (sort keys %charts)
 {
 	for my $theme (sort keys %themes)
