@@ -25,6 +25,7 @@
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
 
+#include "src/base/compat.h"
 #include "dictionary.h"
 #include "primary_weights.h"
 #include "parts.h"
@@ -501,9 +502,9 @@ has_sort_support(Oid sortop)
 {
 	Oid			opfamily,
 				type;
-	int16		strategy;
+	bool		desc;
 
-	return get_ordering_op_properties(sortop, &opfamily, &type, &strategy) &&
+	return ordering_op_properties(sortop, &opfamily, &type, &desc) &&
 		OidIsValid(get_opfamily_proc(opfamily, type, type, BTSORTSUPPORT_PROC));
 }
 
