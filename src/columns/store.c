@@ -207,7 +207,8 @@ store_wanted(ServiceLink *link, uint64 table, BlockNumber nblocks, uint64 *wante
 		question.blocks = (uint32) Min(room, nblocks - first);
 		if (!send_question(link, &question.head, -1, why) || !await_done(link, &answer, why))
 			return false;
-		if (!link_take(link, link_area(link, 0), wanted + first / 64, (question.blocks + 63) / 64 * sizeof(uint64), why))
+		if (!link_take(link, link_area(link, 0), wanted + first / 64, (question.blocks + 63) / 64 * sizeof(uint64),
+					   why))
 			return false;
 	}
 	return true;
