@@ -340,7 +340,8 @@ columns_steps(const ColumnsQuery *query, const QueryValues *values, ColumnsSteps
 
 	if (why == NULL && writer.full)
 		why = "its constants are too many";
-	steps->steps = (gs_steps *) writer.data;
+	/* many lists may be made before their context ends */
+	steps->steps = repalloc(writer.data, writer.bytes);
 	steps->steps->bytes = (uint32) writer.bytes;
 	return why;
 }
