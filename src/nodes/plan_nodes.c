@@ -252,38 +252,38 @@ go_to_parent(Var *var, const ResolveContext *context)
 	}
 }
 
-/* Returns an aggregate over a window as one of all rows. */
-static Aggref *
-make_aggregate_call(const WindowFunc *function)
+Aggref *
+aggregate_of_window(const WindowFunc *function)
 {
-	Aggref	   *aggref = makeNode(Aggref);
+	Aggref	   *aggregate = makeNode(Aggref);
 	ListCell   *lc;
 
-	aggref->aggfnoid = function->winfnoid;
-	aggref->aggtype = function->wintype;
-	aggref->aggcollid = function->wincollid;
-	aggref->inputcollid = function->inputcollid;
-	aggref->aggfilter = function->aggfilter;
-	aggref->aggstar = function->winstar;
-	aggref->aggkind = AGGKIND_NORMAL;
-	aggref->aggsplit = AGGSPLIT_SIMPLE;
-	aggref->aggno = aggref->aggtransno = -1;
-	aggref->location = -1;
+	aggregate->aggfnoid = function->winfnoid;
+	aggregate->aggtype = function->wintype;
+	aggregate->aggcollid = function->wincollid;
+	aggregate->inputcollid = function->inputcollid;
 	foreach(lc, function->args)
 	{
-		Expr	   *argument = lfirst(lc);
+		Expr	   *arg = copyObject(lfirst(lc));
 
-		aggref->args = lappend(aggref->args, makeTargetEntry(argument, list_length(aggref->args) + 1, NULL, false));
-		aggref->aggargtypes = lappend_oid(aggref->aggargtypes, exprType((Node *) argument));
+		aggregate->aggargtypes = lappend_oid(aggregate->aggargtypes, exprType((Node *) arg));
+		aggregate->args = lappend(aggregate->args, makeTargetEntry(arg, (AttrNumber) (foreach_current_index(lc) + 1),
+																   NULL, false));
 	}
-	return aggref;
+	aggregate->aggfilter = copyObject(function->aggfilter);
+	aggregate->aggstar = function->winstar;
+	aggregate->aggkind = AGGKIND_NORMAL;
+	aggregate->aggsplit = AGGSPLIT_SIMPLE;
+	aggregate->aggno = aggregate->aggtransno = -1;
+	aggregate->location = -1;
+	return aggregate;
 }
 
 Node *
 make_window_call(const WindowFunc *function)
 {
 	if (function->winagg)
-		return (Node *) make_aggregate_call(function);
+		return (Node *) aggregate_of_window(function);
 	return (Node *) makeFuncExpr(function->winfnoid, function->wintype, function->args, function->wincollid,
 								 function->inputcollid, COERCE_EXPLICIT_CALL);
 }

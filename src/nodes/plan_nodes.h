@@ -22,6 +22,9 @@ extern Expr *make_column(int varno, AttrNumber attno, const Expr *like);
 /* Returns a target list that passes all columns of a list through, without a projection; varno says from where. */
 extern List *number_columns(const List *columns, int varno);
 
+/* Returns the aggregate that has the result of an aggregate over a window if this is all rows. */
+extern Aggref *aggregate_of_window(const WindowFunc *function);
+
 /*
  * Returns a window function as a call without its window: from 18 on EXPLAIN finds windows only in their own nodes.  An
  * aggregate is one still, as EXPLAIN looks for one below a constructor of JSON.

@@ -39,6 +39,7 @@
 #include "src/cost/cores.h"
 #include "src/cost/sort_choice.h"
 #include "src/cost/undercut.h"
+#include "src/nodes/plan_nodes.h"
 #include "first_node.h"
 #include "plan_totals.h"
 #include "total_node.h"

@@ -11,7 +11,6 @@
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -22,33 +21,6 @@
 
 /* What both ends of a window's frame are if it is the whole partition. */
 #define WHOLE_FRAME (FRAMEOPTION_START_UNBOUNDED_PRECEDING | FRAMEOPTION_END_UNBOUNDED_FOLLOWING)
-
-Aggref *
-aggregate_of_window(const WindowFunc *function)
-{
-	Aggref	   *aggregate = makeNode(Aggref);
-	ListCell   *lc;
-
-	aggregate->aggfnoid = function->winfnoid;
-	aggregate->aggtype = function->wintype;
-	aggregate->aggcollid = function->wincollid;
-	aggregate->inputcollid = function->inputcollid;
-	foreach(lc, function->args)
-	{
-		Expr	   *arg = copyObject(lfirst(lc));
-
-		aggregate->aggargtypes = lappend_oid(aggregate->aggargtypes, exprType((Node *) arg));
-		aggregate->args = lappend(aggregate->args, makeTargetEntry(arg, (AttrNumber) (foreach_current_index(lc) + 1),
-																   NULL, false));
-	}
-	aggregate->aggfilter = copyObject(function->aggfilter);
-	aggregate->aggstar = function->winstar;
-	aggregate->aggkind = AGGKIND_NORMAL;
-	aggregate->aggsplit = AGGSPLIT_SIMPLE;
-	aggregate->aggno = aggregate->aggtransno = -1;
-	aggregate->location = -1;
-	return aggregate;
-}
 
 /* Is a window all rows?  Without an order, all rows are peers of the current one. */
 static bool

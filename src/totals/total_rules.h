@@ -6,9 +6,6 @@
 
 #include "nodes/pathnodes.h"
 
-/* Returns the aggregate that has the result of a window function whose window is all rows. */
-extern Aggref *aggregate_of_window(const WindowFunc *function);
-
 /* Returns true if window functions are aggregates of all rows. */
 extern bool windows_are_totals(PlannerInfo *root, List *functions);
 
