@@ -5,9 +5,10 @@
 # SESSIONS (default 500) stay connected for TIME (600) seconds, and each asks one of a few queries, after a pause of
 # THINK (10) seconds on average.  Beside them pgbench runs its usual transactions, RATE (40) a second in ten sessions.
 # gpusort is switched off and on for all, in turns of TURN (60) seconds: off, on, on, off.  While it is on, the
-# service is killed every KILL (20) seconds.  Printed are, for each turn, transactions and the 50th and 99th percentile
-# of their latency, how many queries of the sessions ended, and at its end the memory that is nobody else's of all
-# processes of the server, and of the service; then medians of sides, and the ratio of neighbouring turns.
+# service is killed every KILL (20) seconds, but not shortly before its memory is read.  Printed are, for each turn,
+# transactions and the 50th and 99th percentile of their latency, how many queries of the sessions ended, and at its
+# end the memory that is nobody else's of all processes of the server, and of the service; then medians of sides, and
+# the ratio of neighbouring turns.
 use strict;
 use warnings;
 
@@ -147,7 +148,7 @@ for (my $n = 0; time + $turn < $end; $n++)
 	while (time < $begun + $turn)
 	{
 		sleep(0.5);
-		next if $on eq 'off' || time < $next;
+		next if $on eq 'off' || time < $next || time > $begun + $turn - $kill / 4;
 		my $pid = service(parents());
 		$kills += kill 'KILL', $pid if defined $pid;
 		$next += $kill;
