@@ -39,9 +39,19 @@ sub tables
 	return (split / /, maps($pid))[0];
 }
 
+# Since when a table is ready.  While it is loaded again it is not, though all of its pages may be held already.
 sub ready_since
 {
-	return run("SELECT max(extract(epoch FROM ready_since)) FROM gpusort_columns WHERE rel = '$_[0]'::regclass");
+	my ($table) = @_;
+	my $since;
+
+	wait_until(
+		sub {
+			$since = run("SELECT max(extract(epoch FROM ready_since)) FROM gpusort_columns WHERE rel = '$table'::regclass");
+			return $since ne '';
+		},
+		"$table is ready");
+	return $since;
 }
 
 # A row a page.
