@@ -43,6 +43,7 @@ main(int argc, char **argv)
 		{"sorts", "radix-buckets", test_radix_buckets, GPU_ONLY, USUAL},
 		{"sorts", "radix-stall", test_radix_stall, GPU_ONLY, USUAL},
 		{"sorts", "segments-stall", test_segments_stall, GPU_ONLY, USUAL},
+		{"sorts", "order-proof", test_order_proof, GPU_ONLY, USUAL},
 		{"sorts", "gpu-orders", test_gpu_orders, GPU_ONLY, BY_NAME},
 #endif
 		{"jobs", "jobs", test_jobs, ANYWHERE, USUAL},

@@ -38,6 +38,7 @@ void test_merge(void);
 void test_radix_stall(void);
 void test_segments_stall(void);
 void test_gpu_orders(void);
+void test_order_proof(void);
 void test_radix_large(void);
 void test_order_large(void);
 void test_merge_large(void);

@@ -17,6 +17,15 @@ extern "C" {
  */
 void gs_cuda_sort_force(gs_engine *engine, uint32_t small, uint32_t buckets);
 
+/*
+ * Orders of jobs get these numbers, n from a place on, before they are proved (order/proof.cu), which stay the caller's;
+ * NULL: none.  Orders that have no such places remain as they are.
+ */
+void gs_cuda_order_damage(gs_engine *engine, const uint32_t *numbers, uint64_t at, uint64_t n);
+
+/* Orders of jobs are not proved, or are again. */
+void gs_cuda_order_trust(gs_engine *engine, bool trusted);
+
 /* Ways of rows to groups (scan/groups.cu), each taken where it is possible. */
 typedef enum gs_cuda_groups_way
 {

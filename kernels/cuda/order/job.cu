@@ -40,7 +40,7 @@ struct cuda_job
 	u32 ncolumns;
 	u64 rows, hint;
 	job_block staging, temp, order;
-	u32 *invalid; /* device: some offsets are invalid */
+	gs_found *found; /* in device memory */
 	gs_plan *plan;
 	gs_order_facts facts;
 	u64 next; /* position of the next row number to return */
@@ -200,7 +200,7 @@ append_strings(cuda_job *job, job_column *column, const gs_chunk *chunk, const g
 	GS_TRY(upload(job, job->staging.data, offsets, ((u64) rows + 1) * 4));
 	append_offsets_kernel<<<256, 256, 0, stream>>>((u32 *) column->values.data + job->rows,
 												   (const u32 *) job->staging.data, rows, (u32) column->heap_bytes,
-												   used, job->invalid);
+												   used, &job->found->invalid);
 	GS_TRY(gs_cuda_status(cudaGetLastError()));
 	GS_TRY(upload(job, column->heap.data + column->heap_bytes, (const u8 *) chunk + at->heap, used));
 	column->heap_bytes += used;
@@ -244,12 +244,12 @@ job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_jo
 	for (u32 c = 0; c < spec->ncolumns; c++)
 		job->columns[c].spec = spec->columns[c];
 	cudaSetDevice(e->device);
-	status = gs_cuda_alloc_clean(e, sizeof(u32), (void **) &job->invalid);
+	status = gs_cuda_alloc_clean(e, sizeof(gs_found), (void **) &job->found);
 	if (status == GS_OK)
-		status = gs_cuda_status(cudaMemsetAsync(job->invalid, 0, sizeof(u32), e->stream));
+		status = gs_cuda_status(cudaMemsetAsync(job->found, 0, sizeof(gs_found), e->stream));
 	if (status != GS_OK)
 	{
-		gs_cuda_free_clean(e, job->invalid, sizeof(u32));
+		gs_cuda_free_clean(e, job->found, sizeof(gs_found));
 		host->release(host->arg, job, bytes);
 		return status;
 	}
@@ -294,7 +294,8 @@ job_close(gs_job *head)
 	u32 invalid = 0;
 
 	cudaSetDevice(job->engine->device);
-	GS_TRY(gs_cuda_status(cudaMemcpyAsync(&invalid, job->invalid, sizeof(u32), cudaMemcpyDeviceToHost, stream)));
+	GS_TRY(gs_cuda_status(
+		cudaMemcpyAsync(&invalid, &job->found->invalid, sizeof(u32), cudaMemcpyDeviceToHost, stream)));
 	GS_TRY(gs_cuda_status(cudaStreamSynchronize(stream)));
 	if (invalid)
 		return GS_INVALID;
@@ -326,12 +327,13 @@ facts_of_first(const gs_column *columns, u32 ncolumns)
 	return facts;
 }
 
-/* Plans and sorts by the first columns. */
+/* Plans and sorts by the first columns, and has the order proved, for which it waits. */
 static gs_status
 sort(cuda_job *job, gs_column *columns, u32 ncolumns)
 {
 	gs_engine *engine = &job->engine->head;
 	const gs_engine_ops *ops = engine->ops;
+	u64 n = job->rows;
 	size_t temp;
 
 	for (u32 c = 0; c < ncolumns; c++)
@@ -339,21 +341,22 @@ sort(cuda_job *job, gs_column *columns, u32 ncolumns)
 					  job->columns[c].heap.data};
 	if (job->head.spec.op == GS_TOPK && job->head.spec.limit > 0 && ops->sort->top_k != NULL)
 	{
-		u64 k = job->head.spec.limit < job->rows ? job->head.spec.limit : job->rows;
-
-		temp = gs_top_k_temp_bytes(engine, columns, ncolumns, job->rows, k);
+		n = job->head.spec.limit < n ? job->head.spec.limit : n;
+		temp = gs_top_k_temp_bytes(engine, columns, ncolumns, job->rows, n);
 		GS_TRY(reserve(job, &job->temp, 0, temp, false));
-		GS_TRY(reserve(job, &job->order, 0, k * 4, false));
-		GS_TRY(gs_top_k(engine, columns, ncolumns, job->rows, k, (u32 *) job->order.data, job->temp.data, temp));
+		GS_TRY(reserve(job, &job->order, 0, n * 4, false));
+		GS_TRY(gs_top_k(engine, columns, ncolumns, job->rows, n, (u32 *) job->order.data, job->temp.data, temp));
 		job->facts = facts_of_first(columns, ncolumns);
-		return gs_cuda_status(cudaStreamSynchronize(job->engine->stream));
 	}
-	GS_TRY(ops->order_plan(engine, columns, ncolumns, job->rows, &job->plan));
-	temp = ops->order_temp_bytes(job->plan);
-	GS_TRY(reserve(job, &job->temp, 0, temp, false));
-	GS_TRY(reserve(job, &job->order, 0, job->rows * 4, false));
-	GS_TRY(ops->order_run(engine, job->plan, job->temp.data, temp, (u32 *) job->order.data, &job->facts));
-	return gs_cuda_status(cudaStreamSynchronize(job->engine->stream));
+	else
+	{
+		GS_TRY(ops->order_plan(engine, columns, ncolumns, n, &job->plan));
+		temp = ops->order_temp_bytes(job->plan);
+		GS_TRY(reserve(job, &job->temp, 0, temp, false));
+		GS_TRY(reserve(job, &job->order, 0, n * 4, false));
+		GS_TRY(ops->order_run(engine, job->plan, job->temp.data, temp, (u32 *) job->order.data, &job->facts));
+	}
+	return gs_order_prove(job->engine, columns, ncolumns, job->rows, (u32 *) job->order.data, n, job->found);
 }
 
 /* Sorts, with memory that is allocated here and freed. */
@@ -534,7 +537,7 @@ job_end(gs_job *head)
 	release_columns(job);
 	release(job, &job->temp);
 	release(job, &job->order);
-	gs_cuda_free_clean(job->engine, job->invalid, sizeof(u32));
+	gs_cuda_free_clean(job->engine, job->found, sizeof(gs_found));
 	host.release(host.arg, job, job->bytes);
 }
 

@@ -105,6 +105,18 @@ size_t gs_small_temp(u64 rows);
 gs_status gs_small_run(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, void *temp, u32 *order,
 					   gs_order_facts *facts);
 
+/* What kernels of a job find in its input, and in its order. */
+struct gs_found
+{
+	u32 invalid; /* some offsets are invalid */
+	u32 wrong;	 /* some row does not come before the next one */
+	u64 first;	 /* rows that do not come behind the last one of those wanted, if these are not all */
+};
+
+/* proof.cu */
+gs_status gs_order_prove(gs_cuda_engine *e, const gs_column *columns, u32 ncolumns, u64 rows, u32 *order, u64 n,
+						 gs_found *found);
+
 void gs_cuda_job_ops(gs_engine_ops *ops);
 
 /* ties.cu */

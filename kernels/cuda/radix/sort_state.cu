@@ -57,3 +57,25 @@ gs_cuda_sort_force(gs_engine *engine, uint32_t small, uint32_t buckets)
 		s->force_buckets = buckets;
 	}
 }
+
+extern "C" void
+gs_cuda_order_damage(gs_engine *engine, const uint32_t *numbers, uint64_t at, uint64_t n)
+{
+	gs_cuda_sort *s;
+
+	if (gs_sort_state((gs_cuda_engine *) engine, &s) == GS_OK)
+	{
+		s->damage = numbers;
+		s->damage_at = at;
+		s->damage_rows = n;
+	}
+}
+
+extern "C" void
+gs_cuda_order_trust(gs_engine *engine, bool trusted)
+{
+	gs_cuda_sort *s;
+
+	if (gs_sort_state((gs_cuda_engine *) engine, &s) == GS_OK)
+		s->unproved = trusted;
+}

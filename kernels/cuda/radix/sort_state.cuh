@@ -17,6 +17,9 @@ struct gs_cuda_sort
 	bool small_asked;  /* small_most is known */
 	u64 small_most;	   /* limit of rows for an order in one launch */
 	void *small_state; /* device memory of such launches */
+	bool unproved;	   /* orders of jobs, base/sort_testing.h */
+	const u32 *damage; /* numbers that they get there */
+	u64 damage_at, damage_rows;
 };
 
 #define GS_SORT_HOST  65536
