@@ -15,7 +15,7 @@ REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --no-locale --encoding=UTF8 --load-extension=gpusort
 installcheck: export PGOPTIONS += -c session_preload_libraries=gpusort
 
-EXTRA_CLEAN = gpusortd build results regression.diffs regression.out tmp_check log bench/engine bench/jobs bench/jobs-gpu test/*/build \
+EXTRA_CLEAN = gpusortd build results regression.diffs regression.out tmp_check log bench/engine bench/jobs bench/jobs-gpu bench/proofs test/*/build \
 	$(shell find src kernels -name '*.[od]' -o -name '*.stamp')
 
 # compilers note beside each object what they have read for it; a server that does so in a way of its own knows no folders

@@ -1,5 +1,5 @@
 # Builds the benches of the engine alone: make -f bench/engine.mk; then bench/engine, bench/engine -t, or bench/jobs cpu.
-# make -f bench/engine.mk bench/jobs-gpu bench/groups-gpu, with nvcc, builds those of jobs and groups for a GPU: bench/jobs-gpu gpu.
+# make -f bench/engine.mk bench/jobs-gpu bench/groups-gpu bench/proofs, with nvcc, builds those for a GPU: bench/jobs-gpu gpu.
 CC = gcc
 CFLAGS = -O3 -g
 
@@ -21,3 +21,5 @@ bench/groups-gpu: bench/groups.c $(wildcard bench/groups_*.h) test/kernels/steps
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -pthread -DWITH_CUDA -I. -I$(CUDA_HOME)/include $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@
 bench/jobs-gpu: bench/jobs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -DWITH_CUDA $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@
+bench/proofs: bench/proofs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
+	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@
