@@ -116,6 +116,21 @@ wait_until(sub { states() eq "running|$count|t" }, 'used again after a reload');
 is($node->safe_psql('postgres', 'SELECT max(pid) FROM gpusort_devices'), $pid, 'of the same service');
 is(digest($node, 'gpu'), $right{k}, 'wrong once more');
 is(states(), "running|$count|t", 'which is the first time again');
+
+# An engine that finds its own order wrong gives nothing of it out, and is blamed as well, whatever is compared here.
+service_with($node, "$devices_option --fault=wrong\@finish");
+foreach my $verify (qw(off auto full))
+{
+	forgive($node);
+	is(digest($node, 'gpu', "SET gpusort.verify = $verify"), $right{k}, "its own, $verify: right answer");
+	is(counted($node, $wrong), 1, "its own, $verify: counted");
+}
+forgive($node);
+like(explain_sort($node, 'gpu'), qr/Engine: CPU\n\s+Fallback: $wrong/, 'its own: EXPLAIN');
+is(states(), "running|$count|t", 'its own: the first one does nothing to its device');
+is(digest($node, 'gpu', "SET gpusort.work_mem = '12MB'"), $right{k}, 'its own: in sorted runs');
+like(states(), qr/set aside\|[12]\|t/, 'its own: the second one sets a device aside');
+
 service_with($node, '');
 is(digest($node, 'gpu'), $right{k}, 'well again');
 is($node->safe_psql('postgres', "SELECT jobs FROM gpusort_stat WHERE engine = '$engine_kind' AND fallback IS NULL"), 1,
