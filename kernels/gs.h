@@ -325,7 +325,8 @@ typedef struct gs_job gs_job;
  * begin → add(chunk)… → finish(rows) → next(piece)… → end.  add validates the chunk, whose chunk->bytes bytes must be
  * readable, and copies what it needs, so the caller may refill the chunk.  finish checks that rows rows arrived.  next
  * writes up to room result elements and their number, which is 0 at the end.  After any status but GS_OK only
- * gs_job_end may follow.  gs_job_end is always safe, even on NULL.
+ * gs_job_end may follow.  gs_job_end is always safe, even on NULL.  finish on a GPU proves the order of rows, if there
+ * is one (kernels/cuda/order/proof.cu), and returns GS_WRONG_ORDER for another one.
  */
 gs_status gs_job_begin(gs_engine *engine, const gs_job_spec *spec, const gs_host *host, gs_job **job);
 gs_status gs_job_add(gs_job *job, const gs_chunk *chunk);

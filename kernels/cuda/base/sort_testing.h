@@ -18,8 +18,8 @@ extern "C" {
 void gs_cuda_sort_force(gs_engine *engine, uint32_t small, uint32_t buckets);
 
 /*
- * Orders of jobs get these numbers, n from a place on, before they are proved (order/proof.cu), which stay the caller's;
- * NULL: none.  Orders that have no such places remain as they are.
+ * Orders of jobs get n numbers from a place on before they are proved (order/proof.cu); NULL: none.  The numbers remain
+ * the caller's.  Orders that have no such places stay as they are.
  */
 void gs_cuda_order_damage(gs_engine *engine, const uint32_t *numbers, uint64_t at, uint64_t n);
 

@@ -6,8 +6,9 @@
  * first k rows are right if, besides, exactly k rows of the input do not come behind the last of them.
  *
  * The columns are read as they came: values, null bits and strings, nothing that a plan or a sort has made of them, so
- * that a mistake of these is found.  What they share is gs_load8, which reads strings.  Not proved: that the columns are
- * what the host sent, and what callers of the primitives get (gs_order_run, gs_top_k, sorts of arrays, merges).
+ * that a mistake of these is found.  What they share is gs_load8, which reads strings.  Not proved: that the columns
+ * are what the host sent, and what callers of the primitives get (gs_order_run, gs_top_k, sorts of arrays, merges), nor
+ * orders of columns that stay in the engine's memory.
  *
  * The cost is one gather of the first column, at random; rows are looked at again only where it leaves them equal.
  */
@@ -17,6 +18,7 @@
 
 #define THREADS	   256
 #define WARPS	   (THREADS / 32)
+#define PER_SM	   4				/* blocks; no device then spills registers */
 #define FEW		   4				/* columns that a launch takes with its arguments */
 #define SHORT_ROWS ((u64) 1 << 20)	/* up to so many rows, a warp looks at no more than 32 */
 #define STRETCH	   256				/* otherwise */
@@ -29,7 +31,7 @@ struct proof_args
 	u64 stretch; /* numbers, or rows, of a warp */
 	gs_found *found;
 	u32 ncolumns;
-	const gs_column *many; /* in device memory, if they are not few */
+	const gs_column *many; /* all, in device memory, if they are not few */
 	gs_column few[FEW];
 };
 
@@ -75,10 +77,10 @@ stretch_of(const proof_args &a)
 }
 
 /* Looks whether each row comes before the next one.  A lane has one, and gets the one before it from its neighbour. */
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, PER_SM)
 neighbours_kernel(const proof_args a)
 {
-	const gs_column first = column_at(a, 0);
+	const gs_column &first = a.few[0];
 	const u64 from = stretch_of(a), to = min(from + a.stretch, a.n);
 	proof_row before = {};
 	bool wrong = false;
@@ -104,10 +106,10 @@ neighbours_kernel(const proof_args a)
 }
 
 /* Counts the rows of the input that do not come behind the last row of the order. */
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, PER_SM)
 first_rows_kernel(const proof_args a)
 {
-	const gs_column first = column_at(a, 0);
+	const gs_column &first = a.few[0];
 	const u64 from = stretch_of(a), to = min(from + a.stretch, a.rows);
 	bool wrong = false;
 	u32 n = 0;
@@ -139,9 +141,8 @@ launch_all(gs_cuda_engine *e, const gs_column *columns, proof_args &a, void **ma
 {
 	const size_t bytes = a.ncolumns * sizeof(gs_column);
 
-	if (a.ncolumns <= FEW)
-		memcpy(a.few, columns, bytes);
-	else
+	memcpy(a.few, columns, a.ncolumns < FEW ? bytes : sizeof(a.few));
+	if (a.ncolumns > FEW)
 	{
 		GS_TRY(gs_cuda_alloc_clean(e, bytes, many));
 		GS_TRY(gs_cuda_status(cudaMemcpyAsync(*many, columns, bytes, cudaMemcpyHostToDevice, e->stream)));
