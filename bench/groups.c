@@ -8,7 +8,7 @@
  * amount (double), in segments of 1 M rows, in the engine's memory.  Times are the least of seven, in milliseconds on
  * the clock, from the list of steps to the groups in host memory; in parentheses the processor's, of all threads.  On
  * the CPU, THREADS take the rows and do the parts, by default one.  With KEYS also sums by 1000 to KEYS customers,
- * even, uneven and sparse.  ONLY=windows: those alone; REPEATS: times of each, by default seven.
+ * even, uneven and sparse.  ONLY=windows, or ONLY=computed: those alone; REPEATS: times of each, by default seven.
  */
 #include "../kernels/common/float_order.h"
 #include "../kernels/gs_groups.h"
@@ -206,7 +206,7 @@ top(uint64_t limit)
 /* ---------------------------------------------------------------- threads */
 
 static gs_groups *groups;
-static uint64_t unit, units;
+static uint64_t unit, units, unit_rows = UNIT, segment = SEGMENT;
 static void (*do_unit)(uint32_t worker, uint64_t unit);
 static pthread_barrier_t begin_work, end_work;
 
@@ -217,9 +217,9 @@ rows_of_unit(uint64_t i, gs_span *span)
 
 	if (units == 1)
 		return source;
-	*span = (gs_span){(uint32_t) (i * UNIT / SEGMENT), (uint32_t) (i * UNIT % SEGMENT), UNIT};
-	if (rows - i * UNIT < UNIT)
-		span->rows = (uint32_t) (rows - i * UNIT);
+	*span = (gs_span){(uint32_t) (i * unit_rows / segment), (uint32_t) (i * unit_rows % segment), (uint32_t) unit_rows};
+	if (rows - i * unit_rows < unit_rows)
+		span->rows = (uint32_t) (rows - i * unit_rows);
 	some.nspans = 1;
 	some.spans = span;
 	return some;
@@ -322,7 +322,7 @@ static void
 make_groups(void)
 {
 	check(gs_groups_open(engine, &list.head, ranges, rows, threads, &groups), "open");
-	do_all(device ? 1 : (rows + UNIT - 1) / UNIT, group_unit);
+	do_all(device ? 1 : (rows + unit_rows - 1) / unit_rows, group_unit);
 	for (uint32_t parts; (parts = gs_groups_parts(groups)) > 0;)
 		do_all(parts, do_part);
 	check(gs_groups_end(groups, engine, 0, &nresult), "end");
@@ -480,6 +480,7 @@ groups_of_many(const char *name)
 #include "groups_rows.h"
 #include "groups_keys.h"
 #include "groups_windows.h"
+#include "groups_computed.h"
 
 #ifdef WITH_CUDA
 /* Groups by each way of a device. */
@@ -515,6 +516,15 @@ groups_and_rows(void)
 	pages_of_rows();
 }
 
+/* Returns true if questions of a kind are asked; NULL: those of no kind. */
+static bool
+is_asked(const char *kind)
+{
+	const char *only = getenv("ONLY");
+
+	return only == NULL || (kind != NULL && strcmp(only, kind) == 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -546,11 +556,14 @@ main(int argc, char **argv)
 	hold_columns();
 	open_threads();
 	printf("%s, %llu rows, %u threads\n", gs_engine_name(engine), (unsigned long long) rows, threads);
-	if (getenv("ONLY") == NULL)
+	if (is_asked(NULL))
 		groups_and_rows();
-	windows();
+	if (is_asked("windows"))
+		windows();
+	if (is_asked("computed"))
+		computed_keys();
 #ifdef WITH_CUDA
-	if (device && getenv("ONLY") == NULL)
+	if (device && is_asked(NULL))
 		ways();
 #endif
 	if (argc > 4)
