@@ -251,7 +251,10 @@ typedef struct gs_computed
 	uint32_t zero;
 } gs_computed;
 
-/* Columns of GS_I64. */
+/*
+ * Columns of GS_I64.  Their code, choices, terms and constants of terms together are not longer than what is behind the
+ * columns: shared ones would make a short list long work.
+ */
 typedef struct gs_compute_step
 {
 	gs_step step;

@@ -462,21 +462,44 @@ choices_valid(const body *b, const gs_computed *c)
 	return true;
 }
 
+/* Returns the bytes of the choices of a computed column with their terms and the constants of these, or of its code. */
+static uint64_t
+computed_bytes(const gs_steps *steps, const gs_computed *c)
+{
+	const gs_choice *choices = gs_steps_at(steps, c->code);
+	uint64_t bytes = c->ncode * sizeof(gs_instruction) + c->nchoices * sizeof(gs_choice);
+
+	for (uint32_t i = 0; i < c->nchoices; i++)
+	{
+		const gs_term *terms = gs_steps_at(steps, choices[i].terms);
+
+		for (uint32_t t = 0; t < choices[i].nterms; t++)
+			bytes += sizeof(gs_term) + terms[t].nconstants * sizeof(gs_constant);
+	}
+	return bytes;
+}
+
 /* Checks a COMPUTE step, which refers to the source's columns, and counts those that it gives. */
 static bool
 compute_valid(const gs_steps *steps, uint32_t at, uint32_t bytes, uint32_t *n)
 {
 	const gs_compute_step *c = gs_steps_at(steps, at);
 	body b = {steps, 0, at + bytes};
+	uint64_t used = 0;
 
 	if (bytes < sizeof(*c) || c->zero != 0 || c->ncolumns == 0 || c->ncolumns > steps->ngiven ||
 		c->ncolumns > (bytes - sizeof(*c)) / sizeof(c->columns[0]))
 		return false;
 	b.from = at + (uint32_t) (sizeof(*c) + c->ncolumns * sizeof(c->columns[0]));
 	for (uint32_t i = 0; i < c->ncolumns; i++)
+	{
 		if (steps->types[*n + i] != GS_I64 || c->columns[i].zero != 0 ||
 			!(c->columns[i].nchoices > 0 ? choices_valid(&b, &c->columns[i]) : expression_valid(&b, &c->columns[i])))
 			return false;
+		used += computed_bytes(steps, &c->columns[i]);
+		if (used > b.to - b.from)
+			return false;
+	}
 	*n += c->ncolumns;
 	return true;
 }

@@ -214,36 +214,40 @@ take_choice(const rows_of_segment *r, const gs_instruction *value, const uint64_
 
 /*
  * Computes a column of choices, whose terms are planned, in some rows of a segment, of which the first is that of a
- * word of NULLs.  Returns false if none is NULL.
+ * word of NULLs, until each row has one.  *some becomes false if none is NULL.
  */
-static bool
-choose_values(const rows_of_segment *r, const gs_computed *column, gs_term_plan *const *terms, int64_t *values,
-			  uint64_t *nulls)
+static gs_status
+choose_values(const rows_of_segment *r, gs_work *work, const gs_computed *column, gs_term_plan *const *terms,
+			  int64_t *values, uint64_t *nulls, bool *some)
 {
 	const gs_choice *choices = gs_steps_at(r->plan->steps, column->code);
 	const uint32_t words = (r->n + 63) / 64;
-	uint64_t left[COMPUTED_WORDS], mask[COMPUTED_WORDS], some = 0;
+	uint64_t left[COMPUTED_WORDS], mask[COMPUTED_WORDS], open = 1;
 
+	*some = false;
 	(void) gs_steps_mask(r->plan, NULL, 0, r->columns, 0, r->n, left);
 	memcpy(nulls, left, words * sizeof(*nulls));
 	memset(values, 0, r->n * sizeof(*values));
-	for (uint32_t i = 0; i < column->nchoices; i++)
+	for (uint32_t i = 0; i < column->nchoices && open != 0; i++)
 	{
 		uint64_t taken = 0;
 
+		open = 0;
+		GS_TRY(gs_work_add(work, (uint64_t) r->n * (1 + choices[i].nterms)));
 		(void) gs_steps_mask(r->plan, terms[i], choices[i].nterms, r->columns, 0, r->n, mask);
 		for (uint32_t w = 0; w < words; w++)
 		{
 			mask[w] &= left[w];
 			left[w] &= ~mask[w];
 			taken |= mask[w];
+			open |= left[w];
 		}
 		if (taken != 0)
 			take_choice(r, &choices[i].value, mask, values, nulls);
 	}
 	for (uint32_t w = 0; w < words; w++)
-		some |= nulls[w];
-	return some != 0;
+		*some |= nulls[w] != 0;
+	return GS_OK;
 }
 
 /* Returns the memory of a worker: for each column values and NULLs, then the slots. */
@@ -312,6 +316,7 @@ pass_rows(gs_cpu_computed *c, uint32_t worker, gs_engine *engine, const gs_held 
 	gs_held_rows rows = {c->types, c->after_steps->ncolumns, 1, all, 1, &span};
 	int64_t *memory = c->workers[worker].memory.data;
 	rows_of_segment r = {.plan = &c->plan, .columns = all}, whole = r;
+	gs_work *work = &((gs_cpu_engine *) engine)->work;
 	uint32_t words;
 	gs_term_plan *const *clauses = c->plan.clauses;
 
@@ -337,9 +342,10 @@ pass_rows(gs_cpu_computed *c, uint32_t worker, gs_engine *engine, const gs_held 
 		bool some = false;
 
 		if (c->needed >> i & 1 && column->nchoices > 0)
-			some = choose_values(&whole, column, clauses, values, nulls);
+			GS_TRY(choose_values(&whole, work, column, clauses, values, nulls, &some));
 		else if (c->needed >> i & 1)
 		{
+			GS_TRY(gs_work_add(work, (uint64_t) r.n * column->ncode));
 			GS_TRY(compute_values(&r, code, column->ncode, values + span.first));
 			some = join_nulls(code, column->ncode, all, words, nulls);
 		}

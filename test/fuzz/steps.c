@@ -161,6 +161,15 @@ must_be_right(const char *wrong, uint32_t threads)
 	MUST(wrong == NULL);
 }
 
+/* Returns true if computed values may leave their range in rows that are passed over: a filter is behind them. */
+static bool
+may_pass_over(const gs_steps *steps)
+{
+	const gs_compute_step *c = gs_steps_compute(steps);
+
+	return c != NULL && gs_step_after(&c->step)->kind == GS_STEP_FILTER;
+}
+
 /* Checks answers with groups. */
 static void
 check_groups(const example *x, const steps_list *l)
@@ -182,7 +191,7 @@ check_groups(const example *x, const steps_list *l)
 
 		MUST(status == GS_OK || status == GS_OVERFLOW || status == GS_TOO_BIG);
 		if (known && status == GS_OK)
-			MUST(e != NULL);
+			MUST(e != NULL || may_pass_over(x->steps));
 		if (e != NULL && status == GS_OVERFLOW)
 			MUST(expect_overflow(e));
 		if (e != NULL && status == GS_OK)

@@ -1,7 +1,8 @@
 /*
- * choices.c: lists with COMPUTE whose column is one of choices, against plain C: terms of every kind on columns of
- * every type, values of columns, constants and NULL, rows that no choice takes, filters behind them, of the source's
- * columns and of choices, spans of every length; also row by row, by common/steps_computed.h, which kernels call.
+ * choices.c: lists with COMPUTE whose column is one of choices, or an expression, against plain C: terms of every kind
+ * on columns of every type, values of columns, constants and NULL, rows that no choice takes, values that leave their
+ * range, filters behind them, of the source's columns and of choices, spans of every length; also row by row, by
+ * common/steps_computed.h, which kernels call; and choices that stop when they are asked to.
  */
 #include "scan_test.h"
 
@@ -56,13 +57,55 @@ add_filter(steps_list *l, const table *t)
 	}
 }
 
-/* Makes a list with some choices. */
+/* Adds COMPUTE with some choices. */
+static void
+add_choices(steps_list *l, const table *t)
+{
+	uint32_t n = 1 + (uint32_t) (rnd() % 4);
+	bool otherwise = rnd() % 2;
+
+	list_choices(l, n);
+	for (uint32_t i = 0; i < n; i++)
+		add_choice(l, t, otherwise && i + 1 == n);
+}
+
+/* Adds COMPUTE with an instruction of a column, whose result must lie in a range or not. */
+static void
+add_expression(steps_list *l, const table *t, uint32_t c)
+{
+	static const uint8_t codes[] = {GS_CODE_QUOTIENT, GS_CODE_REMAINDER, GS_CODE_YEAR, GS_CODE_MONTH, GS_CODE_DAY,
+									GS_CODE_DAY_OF_YEAR};
+	const wide divisors[] = {1, 7, 60, 1000000, INT64_MAX};
+	const wide constants[] = {divisors[rnd() % 5], -(wide) (rnd() % 100), (wide) (rnd() % 100000)};
+	gs_instruction code[] = {{GS_CODE_COLUMN, (uint8_t) number_of(t->types[c]), 0, c},
+							 {codes[rnd() % 6], GS_NUMBER_I64, 0, 0},
+							 {GS_CODE_WITHIN, GS_NUMBER_I64, 0, 1}};
+
+	list_compute(l, constants, 3, code, 2 + rnd() % 2);
+}
+
+/* Adds COMPUTE with a quotient, which must lie in a range, and a filter that only rows pass in which it does. */
+static void
+add_inside(steps_list *l, uint32_t c, gs_number number)
+{
+	const wide constants[] = {1 + (wide) (rnd() % 100000), -(wide) (rnd() % 1000), (wide) (rnd() % 1000)};
+	const wide ends[] = {constants[0] * constants[1], constants[0] * (constants[2] + 1) - 1};
+	gs_instruction code[] = {{GS_CODE_COLUMN, (uint8_t) number, 0, c},
+							 {GS_CODE_QUOTIENT, GS_NUMBER_I64, 0, 0},
+							 {GS_CODE_WITHIN, GS_NUMBER_I64, 0, 1}};
+
+	list_compute(l, constants, 3, code, 3);
+	list_filter(l, 1);
+	list_term(l, c, GS_TEST_BETWEEN, list_integers(l, ends, 2), 2);
+}
+
+/* Makes a list with a computed column. */
 static void
 make_list(steps_list *l, const table *t)
 {
 	static const gs_operation operations[AGGREGATES] = {GS_SUM, GS_MIN, GS_MAX, GS_COUNT};
-	uint32_t n = 1 + (uint32_t) (rnd() % 4);
-	bool otherwise = rnd() % 2;
+	uint32_t c = (uint32_t) (rnd() % t->ncolumns);
+	bool integers = number_of(t->types[c]) <= GS_NUMBER_I64, inside = integers && rnd() % 6 == 0;
 	gs_type types[MOST_COLUMNS + 1];
 
 	memcpy(types, t->types, t->ncolumns * sizeof(*types));
@@ -70,46 +113,27 @@ make_list(steps_list *l, const table *t)
 	list_begin(l, types, t->ncolumns + 1);
 	l->head.ncolumns--;
 	l->head.ngiven = 1;
-	list_choices(l, n);
-	for (uint32_t i = 0; i < n; i++)
-		add_choice(l, t, otherwise && i + 1 == n);
-	if (rnd() % 2)
+	if (inside)
+		add_inside(l, c, number_of(t->types[c]));
+	else if (integers && rnd() % 3 == 0)
+		add_expression(l, t, c);
+	else
+		add_choices(l, t);
+	if (!inside && rnd() % 2)
 		add_filter(l, t);
 	list_group(l, AGGREGATES);
 	for (int i = 0; i < AGGREGATES; i++)
 		list_column(l, operations[i], t->ncolumns, GS_NUMBER_I64);
 }
 
-/* Returns the value of a row, by plain C. */
-static value
-chosen(const gs_steps *steps, const plain_segment *s, uint32_t row)
-{
-	const gs_computed *c = gs_steps_compute(steps)->columns;
-	const gs_choice *choices = gs_steps_at(steps, c->code);
-	value v = {.null = true};
-
-	for (uint32_t i = 0; i < c->nchoices; i++)
-	{
-		const gs_instruction *in = &choices[i].value;
-
-		if (!terms_hold(steps, gs_steps_at(steps, choices[i].terms), choices[i].nterms, s, row))
-			continue;
-		if (in->code == GS_CODE_COLUMN)
-			return column_value(steps, s, in->operand, row);
-		v.null = in->operand == 0;
-		if (!v.null)
-			memcpy(&v.i, gs_steps_at(steps, in->operand), sizeof(v.i));
-		return v;
-	}
-	return v;
-}
-
-/* Returns true if a row passes the filter, whose terms about choices test NULL alone. */
+/* Returns true if a row passes the filter, whose terms about choices test NULL alone: *late becomes true with some. */
 static bool
-passes(const gs_steps *steps, const plain_segment *s, uint32_t row, value v)
+passes(const gs_steps *steps, const plain_segment *s, uint32_t row, value v, bool *late)
 {
 	const gs_filter_step *filter = (const gs_filter_step *) gs_step_after(&gs_steps_compute(steps)->step);
 
+	for (uint32_t i = 0; filter->step.kind == GS_STEP_FILTER && i < filter->nterms; i++)
+		*late |= filter->terms[i].column == steps->ncolumns;
 	for (uint32_t i = 0; filter->step.kind == GS_STEP_FILTER && i < filter->nterms; i++)
 	{
 		const gs_term *term = &filter->terms[i];
@@ -123,15 +147,19 @@ passes(const gs_steps *steps, const plain_segment *s, uint32_t row, value v)
 
 /* Returns true if common/steps_computed.h gives a row the same value. */
 static bool
-row_agrees(const gs_steps *steps, const plain_segment *s, uint32_t row, value v)
+row_agrees(const gs_steps *steps, const plain_segment *s, uint32_t row, value v, bool outside)
 {
+	const gs_computed *c = gs_steps_compute(steps)->columns;
+	const gs_instruction *code = gs_steps_at(steps, c->code);
 	gs_held columns[MOST_COLUMNS];
 	int64_t x = 0;
 
-	for (uint32_t c = 0; c < steps->ncolumns; c++)
-		columns[c] = (gs_held){s->values[c], s->nulls[c]};
-	if (!gs_chosen_value(steps, gs_steps_compute(steps)->columns, columns, row, &x))
+	for (uint32_t i = 0; i < steps->ncolumns; i++)
+		columns[i] = (gs_held){s->values[i], s->nulls[i]};
+	if (c->nchoices == 0 ? gs_code_null(code, c->ncode, columns, row) : !gs_chosen_value(steps, c, columns, row, &x))
 		return v.null;
+	if (c->nchoices == 0 && !gs_computed_value(steps, code, c->ncode, columns, row, &x))
+		return outside;
 	return !v.null && x == v.i;
 }
 
@@ -171,21 +199,32 @@ one_list(const table *t, const steps_list *l, const gs_span *spans, uint32_t nsp
 	expected e[AGGREGATES] = {0};
 	gs_reduced out[AGGREGATES];
 	gs_status status;
-	bool same = true;
+	bool same = true, late = false;
+	bool some = false, left = false; /* some row is outside, one that passes */
 
 	check(gs_steps_check(&l->head, l->head.bytes) == GS_OK, "the list is right");
 	for (uint32_t i = 0; i < nspans; i++)
 		for (uint32_t r = spans[i].first; r < spans[i].first + spans[i].rows; r++)
 		{
 			const plain_segment *s = &t->plain[spans[i].segment];
-			value v = chosen(&l->head, s, r);
+			value v;
+			bool outside = !computed_value(&l->head, gs_steps_compute(&l->head)->columns, s, r, &v);
+			bool passed = passes(&l->head, s, r, v, &late);
 
-			same &= row_agrees(&l->head, s, r, v);
-			for (int a = 0; a < AGGREGATES && !v.null && passes(&l->head, s, r, v); a++)
+			same &= row_agrees(&l->head, s, r, v, outside);
+			some |= outside;
+			left |= outside && passed;
+			for (int a = 0; a < AGGREGATES && !v.null && passed; a++)
 				take((gs_operation) group->aggregates[a].operation, &e[a], v);
 		}
 	check(same, "values row by row");
 	status = by_engine(t, &l->head, spans, nspans, out);
+	/* a device computes the rows that pass what is about the source's columns, the CPU also others */
+	if (left || (some && (late || !on_gpu) && status == GS_OVERFLOW))
+	{
+		check(status == GS_OVERFLOW, "overflow: status %d", status);
+		return;
+	}
 	for (int a = 0; a < AGGREGATES && status == GS_OK; a++)
 		check(reference_agrees((gs_operation) group->aggregates[a].operation, &e[a], &out[a]), "aggregate %d", a);
 	check(status == GS_OK, "status %d", status);
@@ -210,6 +249,52 @@ random_lists(void)
 	drop_table(&t);
 }
 
+static uint32_t polls;
+
+/* Asks to stop. */
+static int
+stop(void *arg)
+{
+	(void) arg;
+	polls++;
+	return 1;
+}
+
+/* Choices that take long for few rows stop when the host asks for it. */
+static void
+stopped(void)
+{
+	static steps_list l;
+	static int32_t zeros[8192];
+	const gs_type all[2] = {GS_I32, GS_I64};
+	const gs_held column = {zeros, NULL};
+	const gs_span span = {0, 0, 8192};
+	const gs_held_rows rows = {all, 1, 1, &column, 1, &span};
+	const gs_range range = {.nulls = false};
+	gs_host host = *gs_default_host();
+	gs_term never[GS_STEPS_MAX_TERMS];
+	gs_engine *own;
+	gs_groups *groups;
+
+	for (uint32_t i = 0; i < GS_STEPS_MAX_TERMS; i++)
+		never[i] = (gs_term){0, GS_TEST_IS_NULL, 0, 0};
+	list_begin(&l, all, 2);
+	l.head.ncolumns--;
+	l.head.ngiven = 1;
+	list_choices(&l, GS_STEPS_MAX_CHOICES);
+	for (uint32_t i = 0; i < GS_STEPS_MAX_CHOICES; i++)
+		list_choice(&l, never, GS_STEPS_MAX_TERMS, (gs_instruction){GS_CODE_COLUMN, GS_NUMBER_I32, 0, 0});
+	list_group(&l, 1);
+	list_column(&l, GS_SUM, 1, GS_NUMBER_I64);
+	check(gs_steps_check(&l.head, l.head.bytes) == GS_OK, "the list is right");
+	host.poll = stop;
+	ok(gs_cpu_open(1, &host, &own), "engine");
+	ok(gs_groups_open(own, &l.head, &range, span.rows, 1, &groups), "groups");
+	check(gs_groups_rows(groups, 0, own, &rows) == GS_CANCELLED && polls == 1, "stopped after %u polls", polls);
+	gs_groups_close(groups, own);
+	gs_engine_close(own);
+}
+
 void
 test_choices(void)
 {
@@ -229,7 +314,9 @@ test_choices(void)
 			if (!skipped())
 				random_lists();
 		if (on_gpu)
-			break;
+			return;
 		gs_cpu_tune(engine, &normal);
 	}
+	group("choices that take long");
+	stopped();
 }

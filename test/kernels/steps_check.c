@@ -333,6 +333,12 @@ wrong_computed(steps_list *l, int n)
 		case 15: constants[1].half[1] = 1; return "a divisor of 128 bits";
 		case 16: constants[0].half[1] = 0; return "a range of 128 bits";
 		case 17: code[0] = code[6]; return "nothing on the stack";
+		case 18: /* its place is that of the first constant */
+			l->head.ngiven = c->ncolumns = 2;
+			l->head.types[4] = GS_I64;
+			c->columns[1] = c->columns[0];
+			code[2].operand += (uint32_t) sizeof(*constants);
+			return "code that columns share";
 		default: return NULL;
 	}
 }
@@ -370,6 +376,8 @@ wrong_choices(steps_list *l, int n)
 		case 16: choices[2].value.operand = 2; return "a column of 128 bits that is chosen";
 		case 17: choices[2].value.operand = 3; return "the column itself";
 		case 18: choices[2].value.result = GS_NUMBER_I16; return "a column that is too wide";
+		case 19: choices[1].terms = choices[0].terms; choices[1].nterms = 2; return "terms that choices share";
+		case 20: terms[0].test = GS_TEST_IN; terms[0].nconstants = 3; return "constants that terms share";
 		default: return NULL;
 	}
 }

@@ -222,6 +222,35 @@ expression(const gs_steps *steps, const gs_aggregate *a, const plain_segment *s,
 	return true;
 }
 
+/* The value of the first choice that a row passes. */
+static value
+chosen(const gs_steps *steps, const gs_computed *c, const plain_segment *s, uint32_t row)
+{
+	const gs_choice *choice = (const gs_choice *) ((const char *) steps + c->code), *end = choice + c->nchoices;
+
+	for (; choice < end; choice++)
+		if (terms_hold(steps, (const gs_term *) ((const char *) steps + choice->terms), choice->nterms, s, row))
+		{
+			if (choice->value.code == GS_CODE_COLUMN)
+				return column_value(steps, s, choice->value.operand, row);
+			if (choice->value.operand != 0)
+				return constant_value(steps, choice->value.operand, false);
+			break;
+		}
+	return (value){.null = true};
+}
+
+bool
+computed_value(const gs_steps *steps, const gs_computed *c, const plain_segment *s, uint32_t row, value *out)
+{
+	const gs_aggregate a = {.code = c->code, .ncode = c->ncode};
+
+	if (c->nchoices == 0)
+		return expression(steps, &a, s, row, out);
+	*out = chosen(steps, c, s, row);
+	return true;
+}
+
 void
 take(gs_operation operation, expected *e, value v)
 {

@@ -44,6 +44,8 @@ bool term_holds(const gs_steps *steps, const gs_term *t, value v);
 bool terms_hold(const gs_steps *steps, const gs_term *terms, uint32_t n, const plain_segment *s, uint32_t row);
 /* Computes an expression.  Returns false if a result leaves its range. */
 bool expression(const gs_steps *steps, const gs_aggregate *a, const plain_segment *s, uint32_t row, value *out);
+/* A computed column's value in a row.  Returns false if a result leaves its range. */
+bool computed_value(const gs_steps *steps, const gs_computed *c, const plain_segment *s, uint32_t row, value *out);
 /* Adds a value. */
 void take(gs_operation operation, expected *e, value v);
 int compare_values(value a, value b);

@@ -351,10 +351,9 @@ compute_step(const steps_list *l, plain_segment *rows, steps_list *left)
 	for (uint32_t i = 0; i < c->ncolumns; i++)
 		for (uint32_t r = 0; r < rows->rows && fits; r++)
 		{
-			const gs_aggregate a = {.code = c->columns[i].code, .ncode = c->columns[i].ncode};
 			value v;
 
-			fits = expression(&l->head, &a, rows, r, &v);
+			fits = computed_value(&l->head, &c->columns[i], rows, r, &v);
 			put_value(GS_I64, rows, l->head.ncolumns + i, r, v);
 		}
 	leave(l, left, 1, l->head.first + c->step.bytes, c->ncolumns);
