@@ -102,6 +102,13 @@ gs_steps_compute(const gs_steps *steps)
 	return (const gs_compute_step *) gs_steps_taker(steps, GS_STEP_COMPUTE);
 }
 
+/* Returns true if a term of a filter is about the source's columns alone. */
+GS_BOTH bool
+gs_term_of_source(const gs_steps *steps, const gs_term *term)
+{
+	return term->column < steps->ncolumns && (term->test < GS_TEST_EQ_COLUMN || term->constants < steps->ncolumns);
+}
+
 /* Returns the GROUP step of a checked list, which may follow other steps, or NULL. */
 GS_BOTH const gs_group_step *
 gs_steps_group(const gs_steps *steps)

@@ -213,8 +213,7 @@ plan_filter_behind(gs_steps_plan *plan, const gs_compute_step *c, arena *a)
 	if (filter->step.kind != GS_STEP_FILTER)
 		return;
 	for (uint32_t i = 0; i < filter->nterms; i++)
-		if (filter->terms[i].column >= plan->steps->ncolumns ||
-			(filter->terms[i].test >= GS_TEST_EQ_COLUMN && filter->terms[i].constants >= plan->steps->ncolumns))
+		if (!gs_term_of_source(plan->steps, &filter->terms[i]))
 			return;
 	plan->nterms = filter->nterms;
 	plan->terms = plan_terms(plan->steps, filter->terms, filter->nterms, a);
