@@ -129,8 +129,8 @@ array_inside(uint64_t offset, uint64_t bytes, uint64_t header, uint64_t chunk_by
 }
 
 /* Returns true if offsets start at 0, never decrease and stay within the heap.  Every string can then be read. */
-bool
-gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes)
+static bool
+offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes)
 {
 	uint32_t falling = 0;
 
@@ -187,7 +187,7 @@ gs_chunk_check(const gs_chunk *chunk, size_t available, const gs_column_spec *co
 
 		status = gs_view_column(&view, c, columns[c].type, &column);
 		if (status == GS_OK && columns[c].type == GS_BYTES &&
-			!gs_offsets_valid((const uint32_t *) (base + column.values), view.rows, column.heap_bytes))
+			!offsets_valid((const uint32_t *) (base + column.values), view.rows, column.heap_bytes))
 			status = GS_INVALID;
 	}
 	return status;

@@ -182,9 +182,6 @@ gs_status gs_view_column(const gs_view *view, uint32_t c, gs_type type, gs_chunk
 /* Returns GS_OK if columns can be ordered.  Called by gs_order_plan and gs_top_k. */
 gs_status gs_columns_check(const gs_column *columns, uint32_t ncolumns, uint64_t rows);
 
-/* Returns true if one column's offsets start at 0, never decrease and end at heap_bytes at most. */
-bool gs_offsets_valid(const uint32_t *offsets, uint32_t rows, uint64_t heap_bytes);
-
 #ifdef __cplusplus
 }
 #endif

@@ -45,14 +45,37 @@ gs_groups_open(gs_engine *engine, const gs_steps *steps, const gs_range *ranges,
 	return gs_groups_begin(engine, &head, groups);
 }
 
+/* Plans the packed key of a list, of at most some bits, else GS_TOO_BIG.  GS_INVALID: a range of no such type. */
+static gs_status
+make_packed_keys(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, uint32_t most)
+{
+	const gs_rows_step *rows = gs_steps_rows(steps);
+	const gs_window_step *w = gs_steps_window(steps);
+	gs_row_order orders[GS_STEPS_MAX_KEYS] = {{0}};
+	uint32_t n;
+
+	*keys = (gs_packed_keys){.n = 0};
+	if (gs_steps_compute(steps) != NULL) /* keys are those of the list behind it */
+		return GS_OK;
+	if (rows != NULL)
+		return gs_packed_orders_make(keys, steps, ranges, NULL, rows->orders, rows->norders, most);
+	if (w != NULL)
+		return gs_packed_orders_make(keys, steps, ranges, NULL,
+									 (const gs_row_order *) gs_steps_at(steps, w->orders), w->npartition, most);
+	n = gs_steps_group(steps)->nkeys;
+	for (uint32_t k = 0; k < n; k++)
+		orders[k].column = gs_group_key(steps, k);
+	return gs_packed_orders_make(keys, steps, ranges, NULL, orders, n, most);
+}
+
 gs_status
 gs_groups_begin(gs_engine *engine, gs_groups *head, gs_groups **groups)
 {
 	head->ops = ops_for(engine, head->steps);
 	if (head->ops == NULL)
 		return GS_INVALID;
-	GS_TRY(gs_packed_keys_make(&head->keys, head->steps, head->ranges,
-							   head->ops->wide ? GS_GROUPS_WIDE_BITS : GS_GROUPS_KEY_BITS));
+	GS_TRY(make_packed_keys(&head->keys, head->steps, head->ranges,
+							head->ops->wide ? GS_GROUPS_WIDE_BITS : GS_GROUPS_KEY_BITS));
 	return head->ops->open(engine, head, groups);
 }
 
@@ -209,28 +232,6 @@ gs_wide_key_value(const gs_packed_key *key, const uint64_t *words)
 	if (key->bits < 128)
 		part &= ((gs_unsigned_wide) 1 << key->bits) - 1;
 	return key->nulls && part == gs_key_null(key) ? gs_reduced_none() : gs_key_part_value(key, part);
-}
-
-gs_status
-gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, uint32_t most)
-{
-	const gs_rows_step *rows = gs_steps_rows(steps);
-	const gs_window_step *w = gs_steps_window(steps);
-	gs_row_order orders[GS_STEPS_MAX_KEYS] = {{0}};
-	uint32_t n;
-
-	*keys = (gs_packed_keys){.n = 0};
-	if (gs_steps_compute(steps) != NULL) /* keys are those of the list behind it */
-		return GS_OK;
-	if (rows != NULL)
-		return gs_packed_orders_make(keys, steps, ranges, NULL, rows->orders, rows->norders, most);
-	if (w != NULL)
-		return gs_packed_orders_make(keys, steps, ranges, NULL,
-									 (const gs_row_order *) gs_steps_at(steps, w->orders), w->npartition, most);
-	n = gs_steps_group(steps)->nkeys;
-	for (uint32_t k = 0; k < n; k++)
-		orders[k].column = gs_group_key(steps, k);
-	return gs_packed_orders_make(keys, steps, ranges, NULL, orders, n, most);
 }
 
 /* ---------------------------------------------------------------- HAVING and TOP */

@@ -52,9 +52,10 @@ typedef struct gs_packed_keys
 
 #define GS_WIDE_WORDS (GS_GROUPS_WIDE_BITS / 64) /* at most, of a wide key */
 
-/* Plans the packed key, of at most some bits, else GS_TOO_BIG.  GS_INVALID: a range of no such type. */
-gs_status gs_packed_keys_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges, uint32_t most);
-/* Plans that of some orders.  apart, if not NULL: for each column how far values are apart, 1 if that is not known. */
+/*
+ * Plans the packed key of some orders, of at most some bits, else GS_TOO_BIG.  GS_INVALID: a range of no such type.
+ * apart, if not NULL: for each column how far values are apart, 1 if that is not known.
+ */
 gs_status gs_packed_orders_make(gs_packed_keys *keys, const gs_steps *steps, const gs_range *ranges,
 								const uint64_t *apart, const gs_row_order *orders, uint32_t n, uint32_t most);
 /* Has values of a key known to be so far apart, which may be 1. */

@@ -76,7 +76,8 @@ load_values(ValueBlock *block, const Vector *vector, const uint32 *rows, Size st
 	}
 }
 
-Datum
+/* Makes a row of two arrays. */
+static Datum
 array_pair(FunctionCallInfo fcinfo, ArrayType *first, ArrayType *second)
 {
 	TupleDesc	desc;

@@ -37,9 +37,6 @@ extern void array_argument(ArrayArgument *argument, FunctionCallInfo fcinfo, int
 /* Opens arguments 0 and 1, two arrays.  Raises an error unless they have equal lengths. */
 extern void array_arguments(ArrayArgument *a, ArrayArgument *b, FunctionCallInfo fcinfo);
 
-/* Makes a row of two arrays. */
-extern Datum array_pair(FunctionCallInfo fcinfo, ArrayType *first, ArrayType *second);
-
 /* Values of scattered rows, loaded in batches, so that cache misses overlap. */
 #define VALUE_BLOCK 512
 

@@ -199,8 +199,9 @@ grow(StringCodes *codes)
 	MemoryContextSwitchTo(old);
 }
 
-uint32
-codes_find(const StringCodes *codes, const char *p, uint32 bytes)
+/* Returns the code of a string that has one, or GSD_NO_CODE. */
+static uint32
+find_code(const StringCodes *codes, const char *p, uint32 bytes)
 {
 	/* a damaged file's answer is thrown away, and a full index takes long to search in vain */
 	bool		look = codes->file != NULL && !codes->file->damaged;
@@ -220,7 +221,7 @@ codes_find(const StringCodes *codes, const char *p, uint32 bytes)
 uint32
 codes_of(StringCodes *codes, const char *p, uint32 bytes)
 {
-	uint32		code = codes_find(codes, p, bytes);
+	uint32		code = find_code(codes, p, bytes);
 	Size		more = bytes + (codes->sent ? sizeof(bytes) : STRING_BYTES);
 
 	if (code != GSD_NO_CODE || codes->ranks != NULL)

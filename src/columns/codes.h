@@ -91,9 +91,6 @@ extern void codes_begin(StringCodes *codes, DictionaryFile *file, gs_type type, 
 /* Returns a string's code, or GSD_NO_CODE: there is no room for another. */
 extern uint32 codes_of(StringCodes *codes, const char *p, uint32 bytes);
 
-/* Returns the code of a string that has one, or GSD_NO_CODE. */
-extern uint32 codes_find(const StringCodes *codes, const char *p, uint32 bytes);
-
 /*
  * Gives the strings of another dictionary codes, and returns them by that dictionary's codes, *count in number, in the
  * current context.  NULL, with the reason: there is no room for them, or they are impossible.

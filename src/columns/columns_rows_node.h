@@ -12,8 +12,7 @@
 typedef enum ColumnsRowsPrivate
 {
 	COLUMNS_ROWS_CONDITIONS,	/* int list: how many */
-	COLUMNS_ROWS_ORDERS,		/* int list: ColumnsParts' */
-	COLUMNS_ROWS_NPRIVATE
+	COLUMNS_ROWS_ORDERS			/* int list: ColumnsParts' */
 } ColumnsRowsPrivate;
 
 extern const OurNode columns_rows_node;

@@ -275,12 +275,6 @@ uint64_t gsd_tables_keep(uint32_t database, const volatile uint64_t *kept, uint6
 /* Adds a segment to a locked table.  Returns false without memory. */
 bool gsd_table_add(table *t, segment *s);
 segment *gsd_table_segment(const table *t, uint32_t number);
-/*
- * Removes from a locked table the segments whose references are gone, and those stored before a time that never had
- * any; gsd_segments_free frees them once the table is unlocked.
- */
-segment *gsd_table_bury(table *t, uint64_t stored_before_ns);
-void gsd_segments_free(const table *t, segment *list);
 /* Frees what is no longer needed of a table that is not locked. */
 void gsd_table_tidy(table *t);
 /* Makes room for the wanted bits of blocks.  Returns false without memory. */

@@ -86,8 +86,12 @@ is_dead(const segment *s, uint64_t stored_before_ns)
 	return s->refs == 0 && (s->published || s->stored_ns < stored_before_ns);
 }
 
-segment *
-gsd_table_bury(table *t, uint64_t stored_before_ns)
+/*
+ * Removes from a locked table the segments whose references are gone, and those stored before a time that never had
+ * any; free_segments frees them once the table is unlocked.
+ */
+static segment *
+bury_segments(table *t, uint64_t stored_before_ns)
 {
 	segment *dead = NULL;
 
@@ -111,8 +115,9 @@ gsd_table_bury(table *t, uint64_t stored_before_ns)
 	return dead;
 }
 
-void
-gsd_segments_free(const table *t, segment *list)
+/* Frees a list of segments, which no table has any more. */
+static void
+free_segments(const table *t, segment *list)
 {
 	for (segment *next; list != NULL; list = next)
 	{
@@ -154,7 +159,7 @@ static void
 free_table(table *t)
 {
 	gsd_versions_expire(t, true);
-	gsd_segments_free(t, gsd_table_bury(t, UINT64_MAX));
+	free_segments(t, bury_segments(t, UINT64_MAX));
 	gsd_work_give(t->wanted_words * sizeof(*t->wanted));
 	if (t->map >= 0)
 		close(t->map);
@@ -283,9 +288,9 @@ take_over(table *t, const gsd_table *m, int map, const char **why)
 	pthread_mutex_lock(&t->mutex);
 	close(t->map);
 	t->map = map;
-	dead = gsd_table_bury(t, UINT64_MAX);
+	dead = bury_segments(t, UINT64_MAX);
 	pthread_mutex_unlock(&t->mutex);
-	gsd_segments_free(t, dead);
+	free_segments(t, dead);
 	return GS_OK;
 }
 
@@ -342,11 +347,11 @@ gsd_table_tidy(table *t)
 	look = t->dying || now - t->tidied_ns > UNPUBLISHED_NS / 10;
 	if (look)
 	{
-		dead = gsd_table_bury(t, now > UNPUBLISHED_NS ? now - UNPUBLISHED_NS : 0);
+		dead = bury_segments(t, now > UNPUBLISHED_NS ? now - UNPUBLISHED_NS : 0);
 		t->tidied_ns = now;
 	}
 	pthread_mutex_unlock(&t->mutex);
-	gsd_segments_free(t, dead);
+	free_segments(t, dead);
 }
 
 /*

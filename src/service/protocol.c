@@ -255,8 +255,9 @@ gsd_ring_bytes(const gsd_ring *ring)
 	return ring->slots * ring->slot_bytes + ring->areas * ring->area_bytes;
 }
 
-uint32_t
-gsd_descriptors(const gsd_message *message)
+/* Returns how many descriptors come with a valid message: 1 or none. */
+static uint32_t
+count_descriptors(const gsd_message *message)
 {
 	switch (message->head.type)
 	{
@@ -418,9 +419,9 @@ gsd_receive(int socket, gsd_message *message, bool from_client, int *fd)
 	/* a process at its limit of descriptors receives none of those passed */
 	lost = (packet.msg_flags & MSG_CTRUNC) && count == 0 && fd != NULL;
 	valid = !(packet.msg_flags & MSG_TRUNC) && gsd_message_valid(message, (size_t) got, from_client);
-	if (valid && lost && gsd_descriptors(message) == 1)
+	if (valid && lost && count_descriptors(message) == 1)
 		return GSD_IO_OK;
-	if (valid && !(packet.msg_flags & MSG_CTRUNC) && count == (int) gsd_descriptors(message) &&
+	if (valid && !(packet.msg_flags & MSG_CTRUNC) && count == (int) count_descriptors(message) &&
 		(count == 0 || fd != NULL))
 	{
 		if (fd != NULL)

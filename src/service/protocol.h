@@ -555,9 +555,6 @@ bool gsd_message_valid(const gsd_message *message, size_t bytes, bool from_clien
 /* Returns the bytes of a ring, or 0 if it is invalid. */
 uint64_t gsd_ring_bytes(const gsd_ring *ring);
 
-/* Returns how many descriptors come with a valid message: 1 or none. */
-uint32_t gsd_descriptors(const gsd_message *message);
-
 /* Returns GS_OK if a page map's file cannot shrink, and cannot be written by whoever receives it. */
 gs_status gsd_map_check(int fd);
 
