@@ -222,6 +222,13 @@ untested() {
 	done
 }
 
+# Faults of test/mutants whose change finds no place.
+misplaced_faults() {
+	perl -00 -ne 'next if /^#/; my %f = /^(\w+): (.*)$/mg; next unless $f{file};
+		local ($/, $_); open my $in, "<", $f{file}; $_ = <$in> // ""; my $before = $_;
+		eval $f{edit} if length; print "$f{name}: not in $f{file}\n" if $_ eq $before' test/mutants/faults
+}
+
 # A job of run.sh that was killed, which is told of by its whole name.
 killed_job() {
 	local work jobs=() failures=() passed=0 failed=0
@@ -251,6 +258,7 @@ report 'warnings are errors only with WERROR=1' "$(always_errors)"
 report 'no case of src/ falls through to the next' "$(grep -rniE 'fall-? ?through' src || true)"
 report 'an nvcc that is too old is refused' "$(old_nvcc)"
 report 'an edit of a header of kernels/ compiles what includes it' "$(compiled_anew)"
+report 'deliberate faults find their place' "$(misplaced_faults)"
 report 'a job of run.sh that was killed has its whole name' "$(killed_job)"
 echo "1..$number"
 exit $failed
