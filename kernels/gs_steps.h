@@ -75,7 +75,7 @@ typedef struct gs_constant
 	uint64_t half[2];
 } gs_constant;
 
-/* Tests of a value.  NULL passes GS_IS_NULL alone.  Doubles compare as in gs.h: NaN is equal to NaN and greatest. */
+/* Tests of a value.  NULL passes GS_TEST_IS_NULL alone.  Doubles compare as in gs.h: NaN equals NaN and is greatest. */
 typedef enum gs_test
 {
 	GS_TEST_EQ,

@@ -70,7 +70,10 @@ gs_type_is_signed(gs_type type)
 	return type == GS_I16 || type == GS_I32 || type == GS_I64;
 }
 
-/* Returns the mask whose XOR turns values, of floats by gs_float_order, into unsigned numbers in the column's order. */
+/*
+ * Returns the mask whose XOR turns values, floats as the numbers of float_order.h, into unsigned numbers in the
+ * column's order.
+ */
 GS_BOTH uint64_t
 gs_order_flip(const gs_column_spec *spec)
 {

@@ -64,7 +64,7 @@
  * A row's key without an exact encoding, in sorted groups that compete with hashed ones: looked up in a dictionary; or
  * encoded approximately and compared, and each of its bytes.  The model leaves them out, and so do plain sorts: the
  * server's sorts spend more on comparisons and do not charge for it, either.
- * Unit: plain.  Source: test/sql/costs.sql and these times.
+ * Unit: plain.  Source: test/pgtap/costs.sql and these times.
  *
  * Measured: a million rows by a text of en_US took 90 ns a row more than by a text of C if its values were few, else
  * 200 ns, and 3700 ns for 156 characters with a long common prefix; 40,000 rows by a jsonb of 40 bytes took 210 to 270
@@ -152,7 +152,7 @@
 /*
  * A question to the service about one table: its list of steps, the way there and back, and the proof's fixed part; and
  * what it pays for each page of the table, with the page's bits in the visibility map, the page map and the mask.
- * Unit: plain.  Source: doc/benchmarks.md, "Resident columns".
+ * Unit: plain.  Source: EXPLAIN (ANALYZE) of bench/columns-answers.sh.
  *
  * Measured: 0.1 ms a question; 0.3 ns a page for the proof, 8 pages a byte in three copies.
  */
