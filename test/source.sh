@@ -212,13 +212,16 @@ unnamed() {
 	done
 }
 
-# Rooms of src/ whose page names no tests, or tests that are not there.
+# Rooms of src/ whose page names no tests, or tests that are not there; tests that no page names.
 untested() {
 	local page tests test
 	for page in src/*/README.md; do
 		tests=$(sed -n '/^Tested by:/,$p' "$page" | grep -o '`test/[^`]*`' | tr -d '`')
 		[ -n "$tests" ] || echo "$page names no tests"
 		for test in $tests; do [ -e "$test" ] || echo "$page names $test"; done
+	done
+	for test in test/t/*.pl test/pgtap/*.sql test/sql/*.sql; do
+		grep -qE "[\`/]${test##*/}\`" src/README.md src/*/README.md || echo "no page of src/ names $test"
 	done
 }
 
@@ -246,8 +249,8 @@ killed_job() {
 report 'folders of src/ include in one direction' "$(crossing)"
 report 'folders of kernels/ include in one direction' "$(kernels_crossing)"
 report 'modules of src/ form no circle' "$(circles)"
-report 'folders of kernels/ have a README that names their files' "$(unnamed kernels)"
-report 'rooms of src/ have a README that names their tests' "$(untested)"
+report 'folders of src/ and kernels/ have a README that names their files' "$(unnamed src kernels)"
+report 'rooms of src/ have a README that names their tests, and no test is without a room' "$(untested)"
 report 'kernels know no server, the service neither, the extension no CUDA' "$(layers)"
 report 'files have 600 lines at most' "$(long_files)"
 report 'lines have 120 columns at most' "$(wide_lines)"
