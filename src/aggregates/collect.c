@@ -27,7 +27,7 @@
 #define STATE_BYTES(ncolumns) ((Size) ((ncolumns) == 1 ? 128 : 240))
 
 /* Fraction of the limit for vectors, since a job over them also needs keys and row numbers. */
-#define VECTORS_SHARE 4
+#define VECTORS_FRACTION 4
 
 /* Returns the operator that sorts a type.  Raises PostgreSQL's errors if there is none, or none for this collation. */
 static Oid
@@ -105,7 +105,7 @@ open_call(FunctionCallInfo fcinfo, int ncolumns, int key, bool may_spill, int fl
 
 		vector_type(&call->types[i], argument == 0 && (flags & COLLECT_DOUBLES) != 0 ? FLOAT8OID :
 					argument_type(fcinfo, argument));
-		call->types[i].limit /= VECTORS_SHARE * ncolumns;
+		call->types[i].limit /= VECTORS_FRACTION * ncolumns;
 	}
 	call->sortop = sort_operator(call->types[0].type, call->collation);
 	equality_open(&call->equality, call->types[ncolumns - 1].type,

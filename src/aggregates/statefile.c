@@ -26,7 +26,7 @@
 #define SET_NUMBER PG_UINT32_MAX
 
 /* States go to a file above this fraction of the memory limit and above this size. */
-#define PIECE_SHARE 4
+#define PIECE_FRACTION 4
 #define MAX_PIECE_BYTES ((Size) 64 * 1024 * 1024)
 
 struct StateFile
@@ -64,7 +64,7 @@ statefile_may_be_used(FunctionCallInfo fcinfo)
 Size
 statefile_piece_bytes(void)
 {
-	return Min(gpusort_memory_limit() / PIECE_SHARE, MAX_PIECE_BYTES);
+	return Min(gpusort_memory_limit() / PIECE_FRACTION, MAX_PIECE_BYTES);
 }
 
 /* Returns the process that combines this one's states. */

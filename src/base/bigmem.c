@@ -27,7 +27,7 @@
 #define COPY_BYTES HUGE_PAGE
 
 /* Limits of the slack in small blocks' mappings: a divisor of the sort's memory limit, and bytes for the session. */
-#define SLACK_SHARE 4
+#define SLACK_FRACTION 4
 #define SESSION_SLACK (8 * HUGE_PAGE)
 
 /* Blocks from this size on can be kept for reuse. */
@@ -197,7 +197,7 @@ bigmem_create(MemoryContext cxt)
 	mem->cxt = cxt;
 	dlist_init(&mem->mapped);
 	dlist_init(&mem->spare);
-	mem->most_slack = gpusort_memory_limit() / SLACK_SHARE;
+	mem->most_slack = gpusort_memory_limit() / SLACK_FRACTION;
 	mem->callback.func = release_all;
 	mem->callback.arg = mem;
 	MemoryContextRegisterResetCallback(cxt, &mem->callback);

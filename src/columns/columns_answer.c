@@ -334,7 +334,7 @@ held_leaf(const Asking *asking)
 	return leaf;
 }
 
-/* Leaves some of the proved pages of a question's leaves, which become its own.  Returns their share of all. */
+/* Leaves some of the proved pages of a question's leaves, which become its own.  Returns their fraction of all. */
 static double
 take_sample(Asking *asking)
 {

@@ -29,8 +29,8 @@ PGDLLEXPORT void gpusort_keeper_main(Datum arg);
 /* Between two attempts to reach the service. */
 #define CALL_MS 1000
 /* Part of the time that is for rolls, and part of it that is for reading pages. */
-#define ROLL_PART 10
-#define READ_PART 10
+#define ROLL_FRACTION 10
+#define READ_FRACTION 10
 /* Time for that in a roll while a first load is under way.  Who waits for a table's lock waits as long. */
 #define LOAD_US 50000
 
@@ -49,7 +49,7 @@ static uint64 rolls;
 static int64
 hurry_ms(void)
 {
-	return Min(Max(roll_took_ms * ROLL_PART, gpusort_columns_roll / 10), (int64) gpusort_columns_roll * 2 / 5);
+	return Min(Max(roll_took_ms * ROLL_FRACTION, gpusort_columns_roll / 10), (int64) gpusort_columns_roll * 2 / 5);
 }
 
 /* Exit callback.  Loaders end, too, as nobody would publish what they store. */
@@ -197,7 +197,7 @@ take_budget(bool loading)
 	int64		passed = Min(Max(now - rolled_ms, hurry_ms()), gpusort_columns_roll);
 
 	rolled_ms = now;
-	return loading ? LOAD_US : passed * 1000 / READ_PART;
+	return loading ? LOAD_US : passed * 1000 / READ_FRACTION;
 }
 
 /* Rolls all tables.  Returns true if a first load goes on. */

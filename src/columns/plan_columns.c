@@ -245,7 +245,7 @@ count_values(const ColumnsQuery *query)
 	return nvalues;
 }
 
-/* Returns the cost of a query, of which so many groups travel. */
+/* Returns the cost of a query that returns some groups. */
 static Cost
 total_cost(const Offer *offer, double groups)
 {
@@ -339,9 +339,9 @@ path_private(const Offer *offer)
 	return lappend(result, list_make2_int(false, offer->rows));
 }
 
-/* Returns the number of groups that travel: with an array they are its elements. */
+/* Returns the number of groups that the service returns: with an array they are its elements. */
 static double
-travelling(const Offer *offer, double groups)
+returned_groups(const Offer *offer, double groups)
 {
 	const Aggref *array = offer->query->array;
 	double		rows = offer->table->tuples;
@@ -369,7 +369,7 @@ make_path(const Offer *offer, Path *child)
 	path->path.parent = offer->grouped;
 	path->path.pathtarget = offer->target;
 	path->path.rows = clamp_row_est(groups);
-	path->path.startup_cost = path->path.total_cost = total_cost(offer, travelling(offer, groups));
+	path->path.startup_cost = path->path.total_cost = total_cost(offer, returned_groups(offer, groups));
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(child);
 	path->custom_private = path_private(offer);
@@ -444,7 +444,7 @@ counted_private(const Offer *offer)
 	return result;
 }
 
-/* Offers the number of a subquery's groups, none of which travels. */
+/* Offers the number of a subquery's groups, none of which is returned. */
 static void
 offer_count(Offer *offer)
 {

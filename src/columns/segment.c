@@ -13,9 +13,9 @@
 #include "segment.h"
 
 /* Part of the buffer for pages and line bitmaps. */
-#define PAGES_SHARE 16
+#define PAGES_FRACTION 16
 /* Part for new strings, if there is a dictionary. */
-#define STRINGS_SHARE 4
+#define STRINGS_FRACTION 4
 #define LINE_BYTES ((MaxHeapTuplesPerPage + 7) / 8)
 
 /* Lays out the columns of an empty segment. */
@@ -70,14 +70,14 @@ count_dictionaries(const ColumnDescription *columns, int ncolumns)
 static Size
 without_strings(Size bytes, int ndictionaries)
 {
-	return ndictionaries == 0 ? bytes : TYPEALIGN_DOWN(GS_ALIGN, bytes - bytes / STRINGS_SHARE);
+	return ndictionaries == 0 ? bytes : TYPEALIGN_DOWN(GS_ALIGN, bytes - bytes / STRINGS_FRACTION);
 }
 
 /* Returns the bytes for pages and line bitmaps. */
 static Size
 room_for_pages(Size bytes)
 {
-	return TYPEALIGN_DOWN(GS_ALIGN, bytes / PAGES_SHARE);
+	return TYPEALIGN_DOWN(GS_ALIGN, bytes / PAGES_FRACTION);
 }
 
 /* Lays out a chunk in a buffer without strings.  Returns false if a page's rows could be more than fit. */

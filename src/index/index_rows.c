@@ -23,7 +23,7 @@
  * The part of their memory that sorts keep while they return rows.  PostgreSQL's has the rest, as it merges its runs by
  * up to two comparisons a row: the larger, the fewer.
  */
-#define KEPT_SHARE 8
+#define KEPT_FRACTION 8
 
 /* Least memory of a sort. */
 #define LEAST_SORT_MEMORY ((Size) 1024 * 1024)
@@ -106,7 +106,7 @@ indexform_make(Relation index, IndexForm *form)
 int
 confirming_kilobytes(int kilobytes)
 {
-	return kilobytes - kilobytes / KEPT_SHARE;
+	return kilobytes - kilobytes / KEPT_FRACTION;
 }
 
 IndexRows *
@@ -119,7 +119,7 @@ indexrows_begin(const IndexForm *form, double rows_expected, int kilobytes, int 
 	rows->slot = MakeSingleTupleTableSlot(form->desc, &TTSOpsVirtual);
 	rows->detoasted = AllocSetContextCreate(CurrentMemoryContext, "gpusort index values", ALLOCSET_SMALL_SIZES);
 	rows->sorter = sorter_begin_draft(&form->columns, form->desc, rows_expected / participants, limit,
-									  limit / KEPT_SHARE);
+									  limit / KEPT_FRACTION);
 	return rows;
 }
 

@@ -17,7 +17,7 @@
 
 /* Upper limit of memory, besides the one relative to the sort's memory.  Values that need more are not few. */
 #define MAX_BYTES ((Size) 5 * 1024 * 1024)
-#define MEMORY_SHARE 8
+#define MEMORY_FRACTION 8
 
 /* First number, and step between values that arrive in order, for all of which numbers suffice. */
 #define FIRST_NUMBER 0x80000000u
@@ -48,7 +48,7 @@
 #define OFTEN 3
 
 /* Values are told apart by their first bytes if these are alike in one of so many. */
-#define ALIKE_SHARE 4
+#define ALIKE_FRACTION 4
 
 typedef struct Entry
 {
@@ -131,7 +131,7 @@ dictionary_create(SortSupport ssup, int16 typlen, bool typbyval)
 	dictionary->typlen = typlen;
 	dictionary->typbyval = typbyval;
 	dictionary->context = context;
-	dictionary->most_bytes = Min(MAX_BYTES, gpusort_memory_limit() / MEMORY_SHARE);
+	dictionary->most_bytes = Min(MAX_BYTES, gpusort_memory_limit() / MEMORY_FRACTION);
 	dictionary->worth = (DictionaryWorth) {DICTIONARY_VALUES, DICTIONARY_VALUES};
 	dictionary->ascii = true;
 	set_room(dictionary, 64);
@@ -521,7 +521,7 @@ dictionary_differs_early(const Dictionary *dictionary, uint32 bytes)
 
 		alike += a->len >= bytes && b->len >= bytes && memcmp(a->bytes, b->bytes, bytes) == 0;
 	}
-	return alike <= dictionary->nordered / ALIKE_SHARE;
+	return alike <= dictionary->nordered / ALIKE_FRACTION;
 }
 
 bool

@@ -38,8 +38,8 @@
 #define COARSE_COMPARISONS 1.5
 #define PROVIDER_COMPARISONS 4
 
-/* The share of a comparison sort's log2 n comparisons of each row that a dictionary may cost instead. */
-#define COMPARED_SHARE 0.7
+/* The fraction of a comparison sort's log2 n comparisons of each row that a dictionary may cost instead. */
+#define COMPARED_FRACTION 0.7
 
 /* Longer strings whose keys the provider makes take more time than the server's abbreviated keys. */
 #define PROVIDER_BYTES 128
@@ -543,7 +543,7 @@ sortkey_expect(SortKey *key, double rows)
 	if (OidIsValid(state->strings))
 		worth.other = PROVIDER_COMPARISONS;
 	else if (!sortkey_tells(state->sortop) && state->abbreviated.abbrev_converter == NULL)
-		worth.ascii = worth.other = COMPARED_SHARE * log2(Max(rows, 2));
+		worth.ascii = worth.other = COMPARED_FRACTION * log2(Max(rows, 2));
 	dictionary_expect(state->dictionary, rows, worth);
 }
 

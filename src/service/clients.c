@@ -15,7 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SESSION_PART 4
+/* A session may have this fraction of the rings, a role this many times what is left free; anyone a few. */
+#define SESSION_FRACTION 4
 #define ROLE_FACTOR 3
 #define LEAST_RINGS 2
 #define IDLE_NS 1000000000u /* a ring idle for this long may go to another session */
@@ -136,7 +137,7 @@ judge_ring(const client *c, uint64_t bytes)
 			role_rings++;
 		}
 	}
-	if (session_rings >= LEAST_RINGS && session > options.pinned_memory / SESSION_PART)
+	if (session_rings >= LEAST_RINGS && session > options.pinned_memory / SESSION_FRACTION)
 		return RING_SESSION;
 	if (all > options.pinned_memory)
 		return RING_NONE_LEFT;

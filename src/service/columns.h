@@ -31,7 +31,7 @@ place *gsd_place_host(void);
 /* Returns where a question about columns in a place keeps what it needs beside them: in host memory, of scratch. */
 place *gsd_place_scratch(place *p);
 /*
- * Counts bytes of directories, masks and jobs' lists in host memory, which have a share beside that of columns: a limit
+ * Counts bytes of directories, masks and jobs' lists in host memory, which have a quota beside that of columns: a limit
  * that columns use up or exceed takes away no answer and no version, which may free some.  Returns false without room.
  */
 bool gsd_work_take(uint64_t bytes);
@@ -39,10 +39,10 @@ void gsd_work_give(uint64_t bytes);
 /* Counts bytes that the caller allocates as columns in host memory.  Returns false without room. */
 bool gsd_host_take(uint64_t bytes);
 void gsd_host_give(uint64_t bytes);
-/* Counts scratch, which has a share of the limit.  Returns false without room. */
+/* Counts scratch, which has a quota of the limit.  Returns false without room. */
 bool gsd_scratch_count(uint64_t bytes);
 void gsd_scratch_give(uint64_t bytes);
-uint64_t gsd_scratch_share(void);
+uint64_t gsd_scratch_quota(void);
 /* Memory of a place, counted, and cleared when it is freed, as another database may have it next. */
 gs_status gsd_place_alloc(place *p, uint64_t bytes, char **block);
 void gsd_place_free(place *p, char *block, uint64_t bytes);

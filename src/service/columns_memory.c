@@ -13,8 +13,8 @@
 /* Blocks from this size on are mapped, so that they leave the process when they are freed. */
 #define MAPPED_BYTES ((uint64_t) 128 << 10)
 
-/* The share of directories, masks and lists: this part of the limit of columns, and at least so many bytes. */
-#define WORK_PART 8
+/* The quota of directories, masks and lists: a fraction of the limit of columns, and its least bytes. */
+#define WORK_FRACTION 8
 #define LEAST_WORK ((uint64_t) 16 << 20)
 
 /* Jobs that a device does at once: one prepares while another's kernels run, and few threads wait for it busily. */
@@ -22,7 +22,7 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t host_limit, device_limit; /* 0: not known, or the usual one; protected by the mutex */
-static uint64_t work_taken; /* of the share of directories, masks and lists */
+static uint64_t work_taken; /* of the quota of directories, masks and lists */
 static uint64_t scratch_taken; /* by questions with groups */
 static place host = {.mutex = PTHREAD_MUTEX_INITIALIZER, .turns = {.left = 1}};
 static place host_scratch = {.mutex = PTHREAD_MUTEX_INITIALIZER}; /* has no jobs, and so no turns */
@@ -109,29 +109,29 @@ gsd_place_choose(uint64_t bytes)
 }
 
 /*
- * Returns a share beside that of columns in host memory.  The mutex is held.
+ * Returns the quota of each use beside that of columns in host memory.  The mutex is held.
  */
 static uint64_t
-share(void)
+quota(void)
 {
-	uint64_t part = limit_of(&host) / WORK_PART;
+	uint64_t part = limit_of(&host) / WORK_FRACTION;
 
 	return part > LEAST_WORK ? part : LEAST_WORK;
 }
 
 uint64_t
-gsd_scratch_share(void)
+gsd_scratch_quota(void)
 {
 	uint64_t bytes;
 
 	pthread_mutex_lock(&mutex);
-	bytes = share();
+	bytes = quota();
 	pthread_mutex_unlock(&mutex);
 	return bytes;
 }
 
 /*
- * Scratch has a share, and what columns leave.
+ * Scratch has a quota, and what columns leave.
  */
 bool
 gsd_scratch_count(uint64_t bytes)
@@ -140,7 +140,7 @@ gsd_scratch_count(uint64_t bytes)
 	bool room;
 
 	pthread_mutex_lock(&mutex);
-	limit = share() + (host.taken < limit_of(&host) ? limit_of(&host) - host.taken : 0);
+	limit = quota() + (host.taken < limit_of(&host) ? limit_of(&host) - host.taken : 0);
 	room = bytes <= limit && scratch_taken <= limit - bytes;
 	if (room)
 		scratch_taken += bytes;
@@ -163,7 +163,7 @@ gsd_place_scratch(place *p)
 }
 
 /*
- * Counts bytes within the limits of a place.  Returns false if there is no room.  Scratch beyond its share takes room
+ * Counts bytes within the limits of a place.  Returns false if there is no room.  Scratch beyond its quota takes room
  * from columns.
  */
 static bool
@@ -176,7 +176,7 @@ count(place *p, uint64_t bytes)
 		return gsd_scratch_count(bytes);
 	pthread_mutex_lock(&mutex);
 	limit = limit_of(p);
-	taken = p->taken + (p->dev == NULL && scratch_taken > share() ? scratch_taken - share() : 0);
+	taken = p->taken + (p->dev == NULL && scratch_taken > quota() ? scratch_taken - quota() : 0);
 	room = bytes <= limit && taken <= limit - bytes && (p->dev == NULL || gsd_device_reserve_more(p->dev, bytes));
 	if (room)
 		p->taken += bytes;
@@ -226,7 +226,7 @@ gsd_work_take(uint64_t bytes)
 	bool room;
 
 	pthread_mutex_lock(&mutex);
-	limit = share();
+	limit = quota();
 	room = bytes <= limit && work_taken <= limit - bytes;
 	if (room)
 		work_taken += bytes;

@@ -2,7 +2,7 @@
  * columns_scratch.c: memory that questions over columns in host memory work in, counted within gsd_settings.
  *
  * Pages that the system hands out are cleared first, which took a fifth of a question's time.  So blocks of whole huge
- * pages are kept for the next question of the same owner, up to the share of scratch, and count as scratch meanwhile.
+ * pages are kept for the next question of the same owner, up to the quota of scratch, and count as scratch meanwhile.
  * They are freed when another owner asks, when memory is short, and when nothing was asked for some seconds.
  */
 #include "columns.h"
@@ -137,7 +137,7 @@ add_stretch(stretch s)
 static bool
 keep(uint64_t leaves, char *block, size_t bytes)
 {
-	uint64_t most = gsd_scratch_share();
+	uint64_t most = gsd_scratch_quota();
 	bool done;
 
 	if (!gsd_scratch_count(bytes))
