@@ -161,7 +161,7 @@ cpu_order_plan(gs_engine *engine, const gs_column *columns, uint32_t ncolumns, u
 static size_t
 words_bytes(uint64_t rows)
 {
-	return (rows * 8 + 2 * GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
+	return gs_words_bytes(rows) + GS_ALIGN;
 }
 
 /* Returns the temporary memory of a row order: two arrays of words and the sorter's scratch. */

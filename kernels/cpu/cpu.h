@@ -145,6 +145,13 @@ typedef struct gs_alphabet
 	uint16_t rank[GS_POSITIONS][256];
 } gs_alphabet;
 
+/* Returns the bytes of an array of words, in whole lines. */
+static inline size_t
+gs_words_bytes(uint64_t n)
+{
+	return (n * sizeof(uint64_t) + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
+}
+
 /* Loads eight characters, most significant first. */
 static inline uint64_t
 gs_load_characters(const uint8_t *s)

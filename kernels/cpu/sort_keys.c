@@ -8,20 +8,13 @@
 
 #define FIRST_LOOK 16 /* keys that usually suffice to see that they are not in order */
 
-/* Returns the bytes of one array of words. */
-static size_t
-words_bytes(uint64_t n)
-{
-	return (n * sizeof(uint64_t) + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
-}
-
 /* Returns the temporary memory of gs_sort, whichever way it takes. */
 size_t
 gs_cpu_sort_keys_temp(const gs_engine *engine, gs_type key, size_t value_width, uint64_t n)
 {
 	const gs_cpu_tuning *tuning = &((const gs_cpu_engine *) engine)->tuning;
 	size_t width = gs_type_width(key), pairs = gs_sort_pairs_temp(tuning, width, value_width, n);
-	size_t words = 2 * words_bytes(n) + gs_sorter_bytes(n, tuning);
+	size_t words = 2 * gs_words_bytes(n) + gs_sorter_bytes(n, tuning);
 
 	return words > pairs ? words : pairs;
 }
@@ -42,12 +35,12 @@ gs_key_codes(const gs_cpu_engine *cpu, const gs_key_bits *bits, const void *keys
 static gs_status
 sort_words_of_pairs(gs_cpu_engine *cpu, const gs_key_bits *bits, const gs_sort_request *r, void *temp)
 {
-	uint64_t n = r->n, *words = temp, *other = (uint64_t *) ((char *) temp + words_bytes(n));
+	uint64_t n = r->n, *words = temp, *other = (uint64_t *) ((char *) temp + gs_words_bytes(n));
 	uint32_t xor_mask = (uint32_t) bits->xor_mask ^ (gs_type_is_signed(bits->type) ? (uint32_t) 1 << 31 : 0);
 	gs_sorter sorter = {.work = &cpu->work, .tuning = &cpu->tuning, .values = true};
 
 	if (gs_sorter_bytes(n, &cpu->tuning) > 0)
-		sorter.scratch = (char *) temp + 2 * words_bytes(n);
+		sorter.scratch = (char *) temp + 2 * gs_words_bytes(n);
 	for (uint64_t row = 0; row < n; row += GS_BLOCK_ROWS)
 	{
 		size_t block = n - row < GS_BLOCK_ROWS ? n - row : GS_BLOCK_ROWS;

@@ -10,13 +10,6 @@
 
 #define DOUBT_SHARE 8 /* at most 1/DOUBT_SHARE of all rows may be in doubt */
 
-/* Returns the bytes of an array of words, in whole lines. */
-static size_t
-words_bytes(uint64_t n)
-{
-	return (n * sizeof(uint64_t) + GS_ALIGN - 1) & ~(size_t) (GS_ALIGN - 1);
-}
-
 /* Returns the words to keep: 2k and a block, and more for rows in doubt. */
 static uint64_t
 kept_room(const gs_order *order, uint64_t k)
@@ -31,7 +24,7 @@ gs_cpu_top_k_temp(gs_engine *engine, const gs_column *columns, uint32_t ncolumns
 	const gs_cpu_tuning *tuning = &((const gs_cpu_engine *) engine)->tuning;
 
 	(void) columns, (void) ncolumns, (void) k;
-	return words_bytes(rows) + 2 * words_bytes(rows + GS_ALIGN) + gs_sorter_bytes(rows, tuning) + GS_ALIGN;
+	return gs_words_bytes(rows) + 2 * gs_words_bytes(rows + GS_ALIGN) + gs_sorter_bytes(rows, tuning) + GS_ALIGN;
 }
 
 /* Moves the k least of n distinct words to the front. */
@@ -88,7 +81,7 @@ gs_order_first_bytes(const gs_order *order, uint64_t k)
 {
 	uint64_t room = kept_room(order, k);
 
-	return 2 * words_bytes(room) + gs_sorter_bytes(room, order->sorter.tuning);
+	return 2 * gs_words_bytes(room) + gs_sorter_bytes(room, order->sorter.tuning);
 }
 
 /* Keeps the k least of n words, then those whose leading bits tie with the greatest of them, which becomes *bound. */
@@ -162,14 +155,14 @@ gs_order_first(const gs_order *order, uint64_t k, uint32_t *out, void *temp, boo
 	gs_order first = *order;
 
 	first.words = temp;
-	first.other = (uint64_t *) ((char *) temp + words_bytes(room));
+	first.other = (uint64_t *) ((char *) temp + gs_words_bytes(room));
 	first.sorter.scratch = NULL;
 	GS_TRY(keep_first(order, k, first.words, &first.rows));
 	*done = first.rows > 0;
 	if (!*done)
 		return GS_OK;
 	if (gs_sorter_bytes(first.rows, order->sorter.tuning) > 0)
-		first.sorter.scratch = (char *) first.other + words_bytes(room);
+		first.sorter.scratch = (char *) first.other + gs_words_bytes(room);
 	GS_TRY(gs_sort_words(&first.sorter, &first.words, &first.other, first.rows, 0, order->row_bits + order->step.bits,
 						 true));
 	if (!order->complete)
@@ -185,7 +178,8 @@ whole_order(gs_engine *engine, const gs_plan *plan, uint64_t rows, uint64_t k, u
 {
 	uint32_t *order = (uint32_t *) temp;
 
-	GS_TRY(engine->ops->order_run(engine, plan, temp + words_bytes(rows), temp_bytes - words_bytes(rows), order, NULL));
+	GS_TRY(engine->ops->order_run(engine, plan, temp + gs_words_bytes(rows), temp_bytes - gs_words_bytes(rows), order,
+								  NULL));
 	memcpy(out, order, k * sizeof(*out));
 	return GS_OK;
 }
