@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-#define DOUBT_SHARE 8 /* at most 1/DOUBT_SHARE of all rows may be in doubt */
+#define DOUBT_FRACTION 8 /* at most 1/DOUBT_FRACTION of all rows may be in doubt */
 
 /* Returns the words to keep: 2k and a block, and more for rows in doubt. */
 static uint64_t
 kept_room(const gs_order *order, uint64_t k)
 {
-	return 2 * k + GS_BLOCK_ROWS + (order->complete ? 0 : order->rows / DOUBT_SHARE);
+	return 2 * k + GS_BLOCK_ROWS + (order->complete ? 0 : order->rows / DOUBT_FRACTION);
 }
 
 /* Returns the temporary memory of a full sort, as it is not known in advance whether that can be avoided. */
