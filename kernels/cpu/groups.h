@@ -309,7 +309,7 @@ void gs_records_lines(gs_cpu_groups *g);
 /* Makes room for where a worker's records of all parts go. */
 gs_status gs_records_begin(const gs_cpu_groups *g, gs_group_worker *w);
 /* Puts what lines have of a part's records behind the others: before the part is done, by who does it. */
-void gs_records_settle(const gs_cpu_groups *g, uint32_t stream, uint32_t part);
+void gs_records_flush(const gs_cpu_groups *g, uint32_t stream, uint32_t part);
 /* Finds the places of n records by the leading bits of something, and writes their first words. */
 gs_status gs_place_first(gs_group_job *j, uint32_t stream, const uint64_t *by, uint32_t shift, const uint64_t *first,
 						 uint32_t n, gs_ahead ahead);

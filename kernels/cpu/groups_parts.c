@@ -432,7 +432,7 @@ gs_cpu_groups_part(gs_groups *groups, uint32_t worker, gs_engine *engine, uint32
 	if (g->few)
 		return gs_few_part(g, j.w, j.cpu, part);
 	for (uint32_t i = 0; i < g->nstreams; i++)
-		gs_records_settle(g, i, part);
+		gs_records_flush(g, i, part);
 	GS_TRY(make_slots(&j));
 	GS_TRY(gs_block_reserve(&j.w->work, &j.w->tally, gs_tally_make(g, &j.tally, j.nslots, NULL)));
 	(void) gs_tally_make(g, &j.tally, j.nslots, j.w->tally.data);

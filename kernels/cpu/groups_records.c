@@ -105,7 +105,7 @@ put(uint64_t *line, uint64_t *at, uint64_t word)
 }
 
 void
-gs_records_settle(const gs_cpu_groups *g, uint32_t stream, uint32_t part)
+gs_records_flush(const gs_cpu_groups *g, uint32_t stream, uint32_t part)
 {
 	const gs_stream *s = &g->streams[stream];
 	const size_t at = ((size_t) stream << g->part_bits) + part;

@@ -243,7 +243,7 @@ merge(const part_sort *s, const uint32_t *from, uint32_t middle, uint32_t n, uin
 
 /* Puts the rows [from, to), which are equal by their keys, in the order of the rest, and marks peers among them. */
 static gs_status
-settle(const part_sort *s, uint32_t from, uint32_t to, uint8_t *marks)
+order_equal(const part_sort *s, uint32_t from, uint32_t to, uint8_t *marks)
 {
 	uint32_t *places = s->places + from, *other = s->more + from, n = to - from;
 
@@ -268,14 +268,14 @@ settle(const part_sort *s, uint32_t from, uint32_t to, uint8_t *marks)
 
 /* Puts all rows that are equal by their keys in the order of the rest. */
 static gs_status
-settle_all(const part_sort *s, uint8_t *marks)
+order_all_equal(const part_sort *s, uint8_t *marks)
 {
 	for (uint32_t from = 0, to; from < s->n; from = to)
 	{
 		for (to = from + 1; to < s->n && marks[to] == 0;)
 			to++;
 		if (to - from > 1)
-			GS_TRY(settle(s, from, to, marks));
+			GS_TRY(order_equal(s, from, to, marks));
 	}
 	return GS_OK;
 }
@@ -452,12 +452,12 @@ gs_window_sort(gs_cpu_windows *w, gs_window_worker *k, gs_cpu_engine *cpu, uint3
 	if (s.n == 0)
 		return GS_OK;
 	GS_TRY(begin(&s));
-	gs_records_settle(w->scatter, 0, part);
+	gs_records_flush(w->scatter, 0, part);
 	load_keys(&s);
 	GS_TRY(sort_keys(&s));
 	mark(&s, to->marks + at, first);
 	if (w->records.rest.n > 0)
-		GS_TRY(settle_all(&s, to->marks + at));
+		GS_TRY(order_all_equal(&s, to->marks + at));
 	for (uint32_t i = 0; i < w->records.ncolumns; i++)
 	{
 		const gs_window_column *c = &w->records.columns[i];

@@ -87,7 +87,7 @@ push_constant(Translation *translation, Fragment *fragment, int128 value)
 
 /* Turns a constant into instructions. */
 static void
-settle(Translation *translation, Fragment *fragment)
+push_if_constant(Translation *translation, Fragment *fragment)
 {
 	if (fragment->is_constant)
 		push_constant(translation, fragment, fragment->constant);
@@ -170,8 +170,8 @@ operate(Translation *translation, const QueryItem *item)
 		rescale(translation, left, right->scale);
 		rescale(translation, right, left->scale);
 	}
-	settle(translation, left);
-	settle(translation, right);
+	push_if_constant(translation, left);
+	push_if_constant(translation, right);
 	left->numeric = item->type == NUMERICOID || item->type == INTERVALOID;
 	left->scale = multiply ? left->scale + right->scale : item->type == INTERVALOID ? MICROSECONDS : left->scale;
 	left->bound = multiply ? left->bound * right->bound : left->bound + right->bound;
@@ -220,7 +220,7 @@ expressions_put(StepsWriter *writer, const ColumnsQuery *query, const QueryValue
 	put->all_null = translation.all_null;
 	if (translation.why != NULL || translation.all_null)
 		return translation.why;
-	settle(&translation, result);
+	push_if_constant(&translation, result);
 	if (result->depth > GS_STEPS_MAX_DEPTH)
 		translation.why = "an expression is too deep";
 	put->scale = result->scale;

@@ -223,12 +223,12 @@ roll_tables(void)
 			table->unbroken = false;
 		if (roll.why != ENGINE_OK)
 		{
-			window_settle(keeper);
+			window_drop_previous(keeper);
 			lose_service();
 			return false;
 		}
 	}
-	window_settle(keeper);
+	window_drop_previous(keeper);
 	return loading;
 }
 

@@ -18,11 +18,11 @@
 /* Begins a transaction that lasts for many windows, and its first. */
 extern void window_open(KeeperShared *keeper);
 
-/* Takes the next window's snapshot.  Both windows hold until window_settle. */
+/* Takes the next window's snapshot.  Both windows hold until window_drop_previous. */
 extern void window_next(KeeperShared *keeper);
 
 /* Drops the snapshot of the window before. */
-extern void window_settle(KeeperShared *keeper);
+extern void window_drop_previous(KeeperShared *keeper);
 
 /* Ends the transaction. */
 extern void window_close(KeeperShared *keeper);
@@ -99,7 +99,7 @@ typedef struct KeptTable
 	HTAB	   *uses;			/* of segments: pages in use */
 	bool		sparse;			/* there are segments to compact */
 	int64		compacted_ms;	/* when their pages were marked */
-	PageResult *results;		/* loaded, and not settled */
+	PageResult *results;		/* loaded, and not taken over */
 	uint32		nresults;
 	uint32		results_room;
 	Size		cursors[KEPT_PASSES];	/* words where the next passes begin */

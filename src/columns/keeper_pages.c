@@ -94,9 +94,9 @@ kept_table_result(KeptTable *table, const LoadedPage *page, uint32 segment)
 	table->results[table->nresults++] = (PageResult) {*page, segment};
 }
 
-/* Settles what loads have read, after a copy of the map. */
+/* Takes over what loads have read, after a copy of the map. */
 static void
-settle(KeptTable *table)
+take_results(KeptTable *table)
 {
 	for (uint32 i = 0; i < table->nresults; i++)
 	{
@@ -182,7 +182,7 @@ roll_table(TableRoll *roll, Relation rel)
 	/* a copy after what was read */
 	if (table->nresults > 0)
 		compare(table, rel);
-	settle(table);
+	take_results(table);
 	if (kept_table_publish(table, roll->window, roll->link, &roll->why))
 		table->unbroken = true;
 }

@@ -104,7 +104,7 @@ window_next(KeeperShared *keeper)
 }
 
 void
-window_settle(KeeperShared *keeper)
+window_drop_previous(KeeperShared *keeper)
 {
 	pg_atomic_write_u32(&keeper->window.previous, 0);
 	pg_memory_barrier();		/* nobody relies on it any more */

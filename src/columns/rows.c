@@ -159,7 +159,7 @@ put_off(RowReader *reader, const RowColumn *column, const char *p, uint32 row)
 }
 
 bool
-row_settle(RowReader *reader)
+rows_put_later(RowReader *reader)
 {
 	bool		held = true;
 

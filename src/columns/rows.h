@@ -87,7 +87,7 @@ extern bool row_read(RowReader *reader, HeapTupleHeader tuple, uint32 row);
 extern bool rows_read(RowReader *reader, const HeapTupleHeader *tuples, int count, uint32 first);
 
 /* Writes the strings that were put off.  Needs a snapshot.  Returns false if one cannot be held. */
-extern bool row_settle(RowReader *reader);
+extern bool rows_put_later(RowReader *reader);
 
 /* Takes back rows from first on, of which some are NULL. */
 extern void row_forget(RowReader *reader, uint32 first, uint32 end);

@@ -287,12 +287,12 @@ take_page(SegmentWriter *writer, Relation rel, Buffer buffer, LoadedPage *loaded
 
 /* Takes the strings of a page that are out of line, which is no longer locked.  The page is the last one. */
 static PageOutcome
-settle(SegmentWriter *writer, Size bitmap_bytes)
+take_later_strings(SegmentWriter *writer, Size bitmap_bytes)
 {
 	const StorePage *record = &writer->pages[writer->npages];
 	uint32		rows = writer->header->rows;
 
-	if (row_settle(&writer->reader))
+	if (rows_put_later(&writer->reader))
 		return PAGE_TAKEN;
 	writer->header->rows -= record->rows;
 	writer->bitmap_bytes = bitmap_bytes;
@@ -321,7 +321,7 @@ segment_add(SegmentWriter *writer, Relation rel, BlockNumber block, bool visible
 	outcome = take_page(writer, rel, buffer, loaded, horizon);
 	UnlockReleaseBuffer(buffer);
 	if (outcome == PAGE_TAKEN)
-		outcome = settle(writer, bitmap_bytes);
+		outcome = take_later_strings(writer, bitmap_bytes);
 	if (outcome == PAGE_TAKEN)
 		writer->npages++;
 	return outcome;

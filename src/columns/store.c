@@ -73,7 +73,7 @@ store_open(EngineFailure *why)
 {
 	ServiceLink *link = link_open(LINK_COLUMNS, false, why);
 
-	/* a parked one has been settled */
+	/* a parked one has no job any more */
 	if (link != NULL)
 		link->asking = false;
 	return link;

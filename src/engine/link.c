@@ -492,7 +492,7 @@ link_owner(void)
 }
 
 bool
-link_settle(ServiceLink *link)
+link_wait_end(ServiceLink *link)
 {
 	int64		deadline = gsd_now_ms() + ENDED_MS;
 	gsd_message message;

@@ -56,7 +56,7 @@ extern ServiceLink *link_new(LinkKind kind, uint64 owner, bool patient, EngineFa
 extern bool link_enlarge(ServiceLink *link, uint64 bytes, EngineFailure *why);
 
 /* Waits for the service to confirm the end of a job.  Returns false if the link is unusable. */
-extern bool link_settle(ServiceLink *link);
+extern bool link_wait_end(ServiceLink *link);
 
 /* Returns true if the service has ended the connection. */
 extern bool link_left(const ServiceLink *link);

@@ -62,7 +62,7 @@ usable(ServiceLink *link)
 
 	PG_TRY();
 	{
-		ready = link_settle(link);
+		ready = link_wait_end(link);
 	}
 	PG_CATCH();
 	{

@@ -230,7 +230,7 @@ gs_status gsd_strings_add(struct table *t, const char *slot, uint64_t slot_bytes
 						  uint32_t *column);
 void gsd_strings_free(const struct table *t, new_codes *added);
 /* Replaces places among new strings by their codes. */
-void gsd_strings_settle(const new_codes *added, gs_type type, void *values, uint64_t rows);
+void gsd_strings_to_codes(const new_codes *added, gs_type type, void *values, uint64_t rows);
 
 /* ---------------------------------------------------------------- columns_table.c: tables */
 

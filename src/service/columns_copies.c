@@ -66,7 +66,7 @@ make_copy(const segment *s, place *from, const gs_held *held, gs_type type, colu
  * Returns a copy of a segment's column, or NULL; a made one becomes it unless another question was faster.
  */
 static const column_copy *
-settle(const segment *s, uint32_t column, column_copy *made)
+keep_copy(const segment *s, uint32_t column, column_copy *made)
 {
 	column_copy *copy = &s->copies->columns[column];
 	bool there;
@@ -115,7 +115,7 @@ put_column(grouping *g, uint32_t index, uint32_t column)
 	const uint32_t own = column_of(g, index, column);
 	gs_held *held = &g->rows_of.columns[(uint64_t) index * j->ncolumns + column];
 	column_copy made = {0};
-	const column_copy *copy = settle(s, own, &made);
+	const column_copy *copy = keep_copy(s, own, &made);
 
 	if (copy == NULL)
 	{
@@ -123,7 +123,7 @@ put_column(grouping *g, uint32_t index, uint32_t column)
 
 		GS_TRY(make_copy(s, place_of(g, index), held, added ? j->types[column] : (gs_type) j->t->types[own], &made));
 		g->copies++;
-		copy = settle(s, own, &made);
+		copy = keep_copy(s, own, &made);
 	}
 	*held = copy->held;
 	return GS_OK;

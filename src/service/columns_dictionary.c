@@ -255,21 +255,21 @@ gsd_strings_free(const table *t, new_codes *added)
  * Returns the code of a value that may be a place among new strings.
  */
 static inline uint32_t
-settled(const new_codes *added, uint32_t value)
+code_of(const new_codes *added, uint32_t value)
 {
 	return value < added->first ? value : value - added->first < added->count ? added->codes[value - added->first] : 0;
 }
 
 void
-gsd_strings_settle(const new_codes *added, gs_type type, void *values, uint64_t rows)
+gsd_strings_to_codes(const new_codes *added, gs_type type, void *values, uint64_t rows)
 {
 	if (added->count == 0)
 		return;
 	for (uint64_t row = 0; row < rows; row++)
 		if (type == GS_U8)
-			((uint8_t *) values)[row] = (uint8_t) settled(added, ((uint8_t *) values)[row]);
+			((uint8_t *) values)[row] = (uint8_t) code_of(added, ((uint8_t *) values)[row]);
 		else if (type == GS_U16)
-			((uint16_t *) values)[row] = (uint16_t) settled(added, ((uint16_t *) values)[row]);
+			((uint16_t *) values)[row] = (uint16_t) code_of(added, ((uint16_t *) values)[row]);
 		else
-			((uint32_t *) values)[row] = settled(added, ((uint32_t *) values)[row]);
+			((uint32_t *) values)[row] = code_of(added, ((uint32_t *) values)[row]);
 }

@@ -213,7 +213,7 @@ copy_arrays(const layout *l, segment *s, const char *slot, char *to)
 		s->columns[c].values = s->data + at;
 		memcpy(to + at, slot + l->columns[c].values, bytes);
 		if (l->added != NULL)
-			gsd_strings_settle(&l->added[c], (gs_type) l->types[c], to + at, s->rows);
+			gsd_strings_to_codes(&l->added[c], (gs_type) l->types[c], to + at, s->rows);
 		at += gsd_aligned(bytes);
 		if (nulls > 0)
 		{

@@ -244,7 +244,7 @@ results_kernel(const results_args a)
 
 /* Learns how many groups there are, or at most are where results of all of those are few, without waiting. */
 static gs_status
-settle_groups(cuda_groups *g, u64 most, results_args *r)
+count_results(cuda_groups *g, u64 most, results_args *r)
 {
 	gs_group_state found;
 
@@ -269,7 +269,7 @@ find_groups(cuda_groups *g, results_args *r)
 		GS_TRY(gs_fill(&g->e->head, g->arrays.starts, 0, sizeof(u32)));
 	else
 		GS_TRY(gs_sorted_starts(g->e, r->sorted, false, g->arrays, g->arrays.starts, &g->state->groups));
-	return settle_groups(g, n < keys ? n : keys, r);
+	return count_results(g, n < keys ? n : keys, r);
 }
 
 /* Finds groups in the carrier's sorted pairs, and adds up their values. */
@@ -326,7 +326,7 @@ fold_rows(cuda_groups *g, gs_cuda_groups_way way, u64 slots, results_args *r)
 							  g->state);
 	GS_TRY(gs_fold_tiles(g->e, &g->device, r->table, way == GS_CUDA_GROUPS_SHARED, g->state));
 	GS_TRY(gs_used_slots(g->e, r->table, g->arrays, g->arrays.starts, &g->state->groups));
-	return settle_groups(g, slots < g->device.rows ? slots : g->device.rows, r);
+	return count_results(g, slots < g->device.rows ? slots : g->device.rows, r);
 }
 
 gs_status
