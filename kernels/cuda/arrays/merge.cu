@@ -3,12 +3,6 @@
  */
 #include "merge_run.cuh"
 
-gs_merge_kernels gs_merge_kernels4(bool places);
-gs_merge_kernels gs_merge_kernels8(bool places);
-gs_merge_kernels gs_merge_kernels16(bool places);
-gs_merge_kernels gs_merge_kernels24(bool places);
-gs_merge_kernels gs_merge_kernels32(bool places);
-
 /* Selects kernels by the width of a key.  places: items keep their places, by which values are fetched. */
 static gs_merge_kernels
 kernels_for(size_t key, bool places)

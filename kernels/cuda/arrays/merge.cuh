@@ -552,6 +552,13 @@ struct gs_merge_kernels
 	gs_merge_shape shape;
 };
 
+/* Return the kernels by the bytes of a key, a file each in inst/. */
+gs_merge_kernels gs_merge_kernels4(bool places);
+gs_merge_kernels gs_merge_kernels8(bool places);
+gs_merge_kernels gs_merge_kernels16(bool places);
+gs_merge_kernels gs_merge_kernels24(bool places);
+gs_merge_kernels gs_merge_kernels32(bool places);
+
 /* Returns the kernels for keys of KEY bytes.  PLACES: see merge_tile. */
 template <int KEY>
 gs_merge_kernels

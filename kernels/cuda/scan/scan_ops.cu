@@ -4,10 +4,6 @@
 #include "scan_ops.cuh"
 #include "reduce.cuh"
 
-gs_status gs_cuda_reduce4(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp);
-gs_status gs_cuda_reduce8(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp);
-gs_status gs_cuda_reduce16(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp);
-
 /* Returns the room for status words, and for the vectors before each tile that calls in place need. */
 static size_t
 cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, uint64_t n, uint64_t extra)
@@ -49,8 +45,8 @@ cuda_temp_bytes(const gs_engine *engine, gs_primitive primitive, size_t bytes, u
 }
 
 /* Implements gs_reduce_by_key except for counts, which are runs (kernels/scan.c). */
-gs_status
-gs_cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)
+static gs_status
+cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp)
 {
 	gs_cuda_engine *e = (gs_cuda_engine *) engine;
 	const gs_reduction &d = r->reduction;
@@ -106,6 +102,6 @@ gs_cuda_save_halo(gs_cuda_engine *e, const void *in, u64 n, u32 width, u32 shift
 }
 
 const gs_scan_ops gs_cuda_scan_ops = {
-	cuda_temp_bytes, gs_cuda_scan,	 gs_cuda_select, gs_cuda_split,	   gs_cuda_runs,
-	gs_cuda_decode,	 gs_cuda_reduce, gs_cuda_gather, gs_cuda_sequence, gs_cuda_extent,
+	cuda_temp_bytes, gs_cuda_scan, gs_cuda_select, gs_cuda_split,	 gs_cuda_runs,
+	gs_cuda_decode,	 cuda_reduce,  gs_cuda_gather, gs_cuda_sequence, gs_cuda_extent,
 };

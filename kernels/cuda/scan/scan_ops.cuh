@@ -15,7 +15,11 @@ gs_status gs_cuda_split(gs_engine *engine, gs_type type, const void *in, const u
 						void *out, uint64_t *starts, void *temp);
 gs_status gs_cuda_runs(gs_engine *engine, const gs_runs_request *r, void *temp);
 gs_status gs_cuda_decode(gs_engine *engine, const gs_decode_request *r, void *temp);
-gs_status gs_cuda_reduce(gs_engine *engine, const gs_reduce_request *r, void *temp);
+/* Reduce-by-key by the bytes of a key, a file each in inst/. */
+struct gs_reduce_args;
+gs_status gs_cuda_reduce4(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp);
+gs_status gs_cuda_reduce8(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp);
+gs_status gs_cuda_reduce16(gs_cuda_engine *e, const gs_reduce_request *r, gs_reduce_args &a, void *temp);
 gs_status gs_cuda_reduce_fixed(gs_cuda_engine *e, const gs_reduce_request *r, void *temp);
 gs_status gs_cuda_gather(gs_engine *engine, gs_type type, const void *in, bool wide_index, const void *index,
 						 uint64_t n, void *out);
