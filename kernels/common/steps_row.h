@@ -242,16 +242,6 @@ gs_term_passes(const gs_steps *steps, const gs_term *term, const gs_held *column
 	return gs_code_passes(steps, term, gs_scalar_code(gs_column_scalar(type, column->values, row), real), real);
 }
 
-/* Returns true if a row passes every term of the filter, which may be NULL. */
-GS_BOTH bool
-gs_filter_passes(const gs_steps *steps, const gs_filter_step *filter, const gs_held *columns, uint64_t row)
-{
-	for (uint32_t t = 0; filter != NULL && t < filter->nterms; t++)
-		if (!gs_term_passes(steps, &filter->terms[t], columns, row))
-			return false;
-	return true;
-}
-
 /* Adds integers.  Returns false if the sum leaves 128 bits. */
 GS_BOTH bool
 gs_wide_add(gs_wide a, gs_wide b, gs_wide *sum)

@@ -36,6 +36,16 @@ add_aggregate(steps_list *l, const table *t, gs_operation *operation)
 
 /* ---- one list over some spans */
 
+/* Returns true if a row passes every term of the filter, which may be NULL. */
+static bool
+filter_passes(const gs_steps *steps, const gs_filter_step *filter, const gs_held *columns, uint64_t row)
+{
+	for (uint32_t t = 0; filter != NULL && t < filter->nterms; t++)
+		if (!gs_term_passes(steps, &filter->terms[t], columns, row))
+			return false;
+	return true;
+}
+
 /* The results by common/steps_row.h, which kernels call: row by row. */
 static bool
 row_by_row(const gs_steps *steps, const plain_segment *s, uint32_t first, uint32_t rows, gs_reduced *out)
@@ -46,7 +56,7 @@ row_by_row(const gs_steps *steps, const plain_segment *s, uint32_t first, uint32
 	for (uint32_t c = 0; c < steps->ncolumns; c++)
 		columns[c] = (gs_held){s->values[c], s->nulls[c]};
 	for (uint32_t r = first; r < first + rows; r++)
-		for (uint32_t i = 0; gs_filter_passes(steps, gs_steps_filter(steps), columns, r) && i < group->naggregates; i++)
+		for (uint32_t i = 0; filter_passes(steps, gs_steps_filter(steps), columns, r) && i < group->naggregates; i++)
 		{
 			const gs_aggregate *a = &group->aggregates[i];
 			const gs_instruction *code = gs_steps_at(steps, a->code);
