@@ -49,7 +49,8 @@ static uint64_t
 float_bits(gs_type type, look of)
 {
 	static const double special[] = {0.0, -0.0, NAN, -NAN, INFINITY, -INFINITY, 5e-324, -1.5};
-	const double d = of == EQUAL ? 1 : of == FEW || rnd_below(9) == 0 ? special[rnd_below(8)] : (double) (int64_t) rnd();
+	const bool odd = of == FEW || rnd_below(9) == 0;
+	const double d = of == EQUAL ? 1 : odd ? special[rnd_below(8)] : (double) (int64_t) rnd();
 	const float f = (float) d;
 	uint64_t bits = 0;
 
@@ -252,8 +253,8 @@ several_columns(void)
 static void
 sizes(void)
 {
-	static const uint64_t limits[] = {0, 1, 2, 31, 32, 33, 255, 256, 257, 2047, 2048, 2049, 65535, 65536, 65537, 1000000,
-									  1048577};
+	static const uint64_t limits[] = {0,	1,	  2,	31,	   32,	  33,	 255,	 256,	 257,
+									  2047, 2048, 2049, 65535, 65536, 65537, 1000000, 1048577};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		for (int wide = 0; wide < 2; wide++)

@@ -47,7 +47,8 @@ sub ready_since
 
 	wait_until(
 		sub {
-			$since = run("SELECT max(extract(epoch FROM ready_since)) FROM gpusort_columns WHERE rel = '$table'::regclass");
+			$since = run('SELECT max(extract(epoch FROM ready_since)) FROM gpusort_columns '
+					. "WHERE rel = '$table'::regclass");
 			return $since ne '';
 		},
 		"$table is ready");
