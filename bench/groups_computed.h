@@ -4,7 +4,7 @@
  * names them of a table with wide rows, whose pages several loaders have read.
  */
 
-#define SMALL_SEGMENT (device ? 3328 : 8192)
+#define SMALL_SEGMENT (device ? 4096 : 8192) /* of rows, of which a segment of source has a multiple */
 #define COMPUTED	  COLUMNS /* the computed column */
 #define MINUTE		  60	  /* that prices are divided by */
 
