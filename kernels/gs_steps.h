@@ -192,7 +192,10 @@ typedef struct gs_window_step
 	gs_window_function functions[];
 } gs_window_step;
 
-/* Ranges that results are checked against; a value outside makes the answer GS_OVERFLOW. */
+/*
+ * Ranges that results are checked against; a value outside makes the answer GS_OVERFLOW.  A computed column need not be
+ * computed in rows that the filter behind it leaves out.
+ */
 typedef enum gs_number
 {
 	GS_NUMBER_I16,
