@@ -10,16 +10,16 @@ include kernels/kernels.mk
 bench/engine: bench/engine.c bench/workloads.h $(KERNEL_SOURCES) $(KERNEL_HEADERS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
 
-bench/jobs: bench/jobs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
+bench/jobs: bench/jobs.c bench/mix.h $(KERNEL_SOURCES) $(KERNEL_HEADERS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c,$^) -o $@ -lm
 
-bench/groups: bench/groups.c $(wildcard bench/groups_*.h) test/kernels/steps_list.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
+bench/groups: bench/groups.c bench/mix.h $(wildcard bench/groups_*.h) test/kernels/steps_list.c $(KERNEL_SOURCES) $(KERNEL_HEADERS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -pthread -I. $(filter %.c,$^) -o $@ -lm
 
 include kernels/cuda/cuda.mk
-bench/groups-gpu: bench/groups.c $(wildcard bench/groups_*.h) test/kernels/steps_list.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
+bench/groups-gpu: bench/groups.c bench/mix.h $(wildcard bench/groups_*.h) test/kernels/steps_list.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -pthread -DWITH_CUDA -I. -I$(CUDA_HOME)/include $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@
-bench/jobs-gpu: bench/jobs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
+bench/jobs-gpu: bench/jobs.c bench/mix.h $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) -DWITH_CUDA $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@
-bench/proofs: bench/proofs.c $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
+bench/proofs: bench/proofs.c bench/mix.h $(KERNEL_SOURCES) $(KERNEL_HEADERS) $(CUDA_OBJS)
 	$(CC) -std=gnu11 -Wall -Wextra $(if $(WERROR),-Werror) $(CFLAGS) $(filter %.c %.o,$^) $(CUDA_LIBS) -o $@

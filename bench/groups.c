@@ -10,6 +10,7 @@
  * the CPU, THREADS take the rows and do the parts, by default one.  With KEYS also sums by 1000 to KEYS customers,
  * even, uneven and sparse.  ONLY=windows, or ONLY=computed: those alone; REPEATS: times of each, by default seven.
  */
+#include "mix.h"
 #include "../kernels/common/float_order.h"
 #include "../kernels/gs_groups.h"
 #include "../test/kernels/steps_list.h"
@@ -64,14 +65,6 @@ now(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (double) t.tv_sec * 1e3 + (double) t.tv_nsec / 1e6;
-}
-
-static uint64_t
-mix(uint64_t x)
-{
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
 }
 
 static void

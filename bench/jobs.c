@@ -9,6 +9,7 @@
  * copied in), finish, next (the result copied out).  Where the operation orders first, the loop is given the order, and
  * the line says what the order alone costs.
  */
+#include "mix.h"
 #include "../kernels/gs.h"
 
 #include <stdio.h>
@@ -34,14 +35,6 @@ now(void)
 
 	clock_gettime(the_clock, &t);
 	return (double) t.tv_sec * 1e9 + (double) t.tv_nsec;
-}
-
-static uint64_t
-mix(uint64_t x)
-{
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
 }
 
 static void

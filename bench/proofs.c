@@ -7,6 +7,7 @@
  * Each case is run ROUNDS times (15) with and without, in turns, of ROWS rows (5 million).  Times are medians in
  * milliseconds on the clock, with the quartiles of the differences of pairs.
  */
+#include "mix.h"
 #include "../kernels/cuda/base/sort_testing.h"
 
 #include <stdio.h>
@@ -51,14 +52,6 @@ static int rounds = 15;
 static uint32_t *out;
 static gs_chunk **chunks;
 static uint64_t nchunks;
-
-static uint64_t
-mix(uint64_t x)
-{
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}
 
 /* Fills a column of a chunk with n rows from a row on. */
 static void
