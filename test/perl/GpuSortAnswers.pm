@@ -56,9 +56,14 @@ BEGIN
 	IF one = other THEN
 		RETURN '';
 	END IF;
-	-- PostgreSQL tests HAVING's keys with WHERE, in an order of its own, and may cast values that WHERE leaves out
-	IF other LIKE '22003 %' AND one NOT LIKE '22003 %' AND query LIKE '%HAVING%::%IS NOT NULL%' THEN
-		RETURN '';
+	-- PostgreSQL tests HAVING's keys with WHERE, in an order of its own, and may compute what WHERE leaves out; beside
+	-- an aggregate they are tested afterwards
+	IF other LIKE '22003 %' AND query LIKE '%HAVING % IS NOT NULL%' THEN
+		other := compare.answer(regexp_replace(query, 'HAVING (.*?) IS NOT NULL',
+			'HAVING (\1 IS NOT NULL OR count(*) < 0)'), 'off');
+		IF one = other THEN
+			RETURN '';
+		END IF;
 	END IF;
 	IF one LIKE '{%' AND other LIKE '{%' AND query LIKE '%approx%' THEN
 		IF compare.near(one, other, compare.answer(scale, 'off')) THEN
