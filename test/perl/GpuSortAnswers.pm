@@ -65,6 +65,11 @@ BEGIN
 			RETURN '';
 		END IF;
 	END IF;
+	-- with LIMIT it depends on the plan whether a value is computed that overflows
+	IF '22003 ' IN (left(one, 6), left(other, 6)) AND query LIKE '% LIMIT %'
+		AND compare.answer(regexp_replace(query, ' (LIMIT|OFFSET) \d+', '', 'g'), 'off') LIKE '22003 %' THEN
+		RETURN '';
+	END IF;
 	IF one LIKE '{%' AND other LIKE '{%' AND query LIKE '%approx%' THEN
 		IF compare.near(one, other, compare.answer(scale, 'off')) THEN
 			RETURN '';
