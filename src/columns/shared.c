@@ -5,14 +5,12 @@
 
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
-#include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/lwlock.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
 
 #include "shared.h"
+#include "src/base/shared_struct.h"
 #include "store.h"
 
 /* The name changes with the layout, as sessions with another library may be there. */
@@ -21,16 +19,12 @@
 /* After this time, a request for a keeper that did not start is void. */
 #define DEMAND_MS 10000
 
-static ColumnsShared *shared;
-static const char *refused;		/* why there is none */
-static shmem_request_hook_type prev_shmem_request;
-static shmem_startup_hook_type prev_shmem_startup;
-
-/* Initializes the structure.  Without random bytes the generation is 0, and columns are refused. */
+/* Initializes the structure, which is zeroed.  Without random bytes the generation is 0, and columns are refused. */
 static void
-init_shared(ColumnsShared *fresh)
+init_shared(void *memory)
 {
-	memset(fresh, 0, sizeof(*fresh));
+	ColumnsShared *fresh = memory;
+
 	SpinLockInit(&fresh->mutex);
 	if (!pg_strong_random(&fresh->generation, sizeof(fresh->generation)))
 		fresh->generation = 0;
@@ -43,88 +37,27 @@ init_shared(ColumnsShared *fresh)
 	}
 }
 
-/* Attaches to the structure, or creates it. */
-static void
-attach(void)
-{
-	bool		found;
-	ColumnsShared *result;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	PG_TRY();
-	{
-		result = ShmemInitStruct(SHARED_NAME, sizeof(ColumnsShared), &found);
-	}
-	PG_CATCH();
-	{
-		LWLockReleaseAll();		/* 19 acquires another lock here */
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
-	if (!found)
-		init_shared(result);
-	LWLockRelease(AddinShmemInitLock);
-	shared = result;
-}
-
-/* Attaches without preloading, using the spare shared memory of the server. */
-static void
-attach_late(void)
-{
-	MemoryContext old = CurrentMemoryContext;
-
-	PG_TRY();
-	{
-		attach();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(old);
-		FlushErrorState();
-		refused = "no shared memory: preload gpusort";
-	}
-	PG_END_TRY();
-}
+static SharedStruct shared = {.name = SHARED_NAME, .bytes = sizeof(ColumnsShared), .init = init_shared};
+static const char *refused;		/* why there is none */
 
 ColumnsShared *
 columns_shared(const char **why)
 {
-	if (shared == NULL && refused == NULL && IsUnderPostmaster)
-		attach_late();
-	if (shared != NULL && shared->generation != 0)
-		return shared;
-	*why = refused != NULL ? refused : shared != NULL ? "no random numbers" : "no shared memory";
+	ColumnsShared *all;
+
+	if (shared.place == NULL && refused == NULL && IsUnderPostmaster && !shared_struct_attach_late(&shared))
+		refused = "no shared memory: preload gpusort";
+	all = shared.place;
+	if (all != NULL && all->generation != 0)
+		return all;
+	*why = refused != NULL ? refused : all != NULL ? "no random numbers" : "no shared memory";
 	return NULL;
-}
-
-/* Requests shared memory. */
-static void
-shmem_request(void)
-{
-	if (prev_shmem_request)
-		prev_shmem_request();
-	RequestAddinShmemSpace(sizeof(ColumnsShared));
-}
-
-/* Initializes shared memory. */
-static void
-shmem_startup(void)
-{
-	if (prev_shmem_startup)
-		prev_shmem_startup();
-	shared = NULL;				/* after a backend crash, shared memory is initialized again */
-	attach();
 }
 
 void
 columns_shared_init(void)
 {
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	prev_shmem_request = shmem_request_hook;
-	shmem_request_hook = shmem_request;
-	prev_shmem_startup = shmem_startup_hook;
-	shmem_startup_hook = shmem_startup;
+	shared_struct_init(&shared);
 }
 
 KeeperShared *

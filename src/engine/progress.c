@@ -13,7 +13,6 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 #include "utils/acl.h"
 #include "utils/backend_status.h"
 #include "utils/builtins.h"
@@ -21,6 +20,7 @@
 #include "utils/tuplestore.h"
 
 #include "src/base/compat.h"
+#include "src/base/shared_struct.h"
 #include "engine.h"
 #include "progress.h"
 
@@ -29,26 +29,14 @@ PG_FUNCTION_INFO_V1(gpusort_progress_get);
 /* A reader skips a slot whose writer has stalled for this many attempts. */
 #define MOST_LOOKS 1000
 
-static ProgressSlot *shared;	/* PROGRESS_SORTS for each backend */
+static SharedStruct shared = {
+	.name = "gpusort progress",
+	.bytes = PROGRESS_SORTS * sizeof(ProgressSlot),
+	.by_backend = true,
+};
 static ProgressSlot own[PROGRESS_SORTS];
 static ProgressSlot *slots;		/* of this process, found when a sort first needs one */
 static Progress *mine[PROGRESS_SORTS];	/* the owners of these slots */
-
-Size
-progress_shared_bytes(void)
-{
-	return mul_size(mul_size(MaxBackends, PROGRESS_SORTS), sizeof(ProgressSlot));
-}
-
-void
-progress_attach(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("gpusort progress", progress_shared_bytes(), &found);
-	if (!found)
-		memset(shared, 0, progress_shared_bytes());
-}
 
 /* Finds this process's slots and fills in the members common to all its sorts.  Returns false if it has none. */
 static pg_noinline bool
@@ -58,13 +46,13 @@ find_slots(void)
 
 	if (MyBEEntry == NULL)
 		return false;
-	if (shared)
+	if (shared.place)
 	{
 		Size		number = MyProc - ProcGlobal->allProcs;
 
 		if (number >= (Size) MaxBackends)
 			return false;
-		found = &shared[number * PROGRESS_SORTS];
+		found = (ProgressSlot *) shared.place + number * PROGRESS_SORTS;
 	}
 	for (int i = 0; i < PROGRESS_SORTS; i++)
 	{
@@ -111,6 +99,7 @@ forget_failed(ResourceReleasePhase phase, bool commit, bool top, void *arg)
 void
 progress_init(void)
 {
+	shared_struct_init(&shared);
 	RegisterResourceReleaseCallback(forget_failed, NULL);
 }
 
@@ -220,8 +209,8 @@ Datum
 gpusort_progress_get(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	const ProgressSlot *all = shared ? shared : own;
-	int			count = shared ? MaxBackends * PROGRESS_SORTS : PROGRESS_SORTS;
+	const ProgressSlot *all = shared.place ? shared.place : own;
+	int			count = shared.place ? MaxBackends * PROGRESS_SORTS : PROGRESS_SORTS;
 	ProgressSlot slot;
 
 	InitMaterializedSRF(fcinfo, 0);

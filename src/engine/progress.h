@@ -89,11 +89,7 @@ progress_end_change(ProgressSlot *slot)
 #define PROGRESS_SORTS 8
 extern ProgressSlot *progress_begin(Progress *progress, instr_time started);
 
-/* Size of the shared memory, and its initialization.  Called by stat.c if the library is preloaded. */
-extern Size progress_shared_bytes(void);
-extern void progress_attach(void);
-
-/* Registers for errors, in _PG_init. */
+/* Requests shared memory, and registers for errors, in _PG_init. */
 extern void progress_init(void);
 
 #endif

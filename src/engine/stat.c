@@ -4,26 +4,19 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
 #include "utils/timestamp.h"
 
-#include "progress.h"
+#include "src/base/shared_struct.h"
 #include "src/service/protocol.h"
 #include "stat.h"
 
-static GpusortShared *shared;
-static GpusortShared own;
-static shmem_request_hook_type prev_shmem_request;
-static shmem_startup_hook_type prev_shmem_startup;
-
-/* Initializes the structure. */
+/* Initializes the structure, which is zeroed. */
 static void
-init_shared(GpusortShared *fresh)
+init_shared(void *memory)
 {
-	memset(fresh, 0, sizeof(*fresh));
+	GpusortShared *fresh = memory;
+
 	SpinLockInit(&fresh->mutex);
 	pg_atomic_init_u64(&fresh->broken_until, 0);
 	for (int op = 0; op < JOB_OPS; op++)
@@ -38,67 +31,19 @@ init_shared(GpusortShared *fresh)
 	}
 }
 
-/* Attaches to the structure, or creates it.  preloaded: there is also memory for progress slots. */
-static void
-attach(bool preloaded)
-{
-	bool		found;
-	GpusortShared *result;
+static SharedStruct shared = {.name = "gpusort", .bytes = sizeof(GpusortShared), .init = init_shared};
+static GpusortShared own;
 
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	PG_TRY();
-	{
-		result = ShmemInitStruct("gpusort", sizeof(GpusortShared), &found);
-		if (preloaded)
-			progress_attach();
-	}
-	PG_CATCH();
-	{
-		LWLockReleaseAll();		/* 19 acquires another lock here */
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
-	if (!found)
-		init_shared(result);
-	LWLockRelease(AddinShmemInitLock);
-	shared = result;
-}
-
-/* Attaches without preloading, in the server's spare shared memory or else with the session's private counters. */
-static void
-attach_late(void)
-{
-	MemoryContext old = CurrentMemoryContext;
-
-	PG_TRY();
-	{
-		attach(false);
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(old);
-		FlushErrorState();
-		init_shared(&own);
-		shared = &own;
-	}
-	PG_END_TRY();
-}
-
-/* Returns the shared structure, or this session's own if the library was not preloaded. */
+/* Returns the shared structure, or this session's own if the library was not preloaded and no shared memory is left. */
 GpusortShared *
 gpusort_shared(void)
 {
-	if (unlikely(shared == NULL))
+	if (unlikely(shared.place == NULL) && !(IsUnderPostmaster && shared_struct_attach_late(&shared)))
 	{
-		if (IsUnderPostmaster)
-			attach_late();
-		else
-		{
-			init_shared(&own);
-			shared = &own;
-		}
+		init_shared(&own);
+		shared.place = &own;
 	}
-	return shared;
+	return shared.place;
 }
 
 bool
@@ -107,34 +52,10 @@ gpusort_shared_by_all(void)
 	return gpusort_shared() != &own;
 }
 
-/* Requests shared memory. */
-static void
-shmem_request(void)
-{
-	if (prev_shmem_request)
-		prev_shmem_request();
-	RequestAddinShmemSpace(add_size(sizeof(GpusortShared), progress_shared_bytes()));
-}
-
-/* Initializes shared memory. */
-static void
-shmem_startup(void)
-{
-	if (prev_shmem_startup)
-		prev_shmem_startup();
-	shared = NULL;				/* after a backend crash, shared memory is initialized again */
-	attach(true);
-}
-
 void
 gpusort_stat_init(void)
 {
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	prev_shmem_request = shmem_request_hook;
-	shmem_request_hook = shmem_request;
-	prev_shmem_startup = shmem_startup_hook;
-	shmem_startup_hook = shmem_startup;
+	shared_struct_init(&shared);
 }
 
 void
