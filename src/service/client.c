@@ -167,7 +167,6 @@ on_status(connection *c)
 	gsd_head(&m.head, GSD_DEVICES, sizeof(gsd_devices) + count * sizeof(gsd_device));
 	m.devices.pid = (uint32_t) getpid();
 	m.devices.count = count;
-	m.devices.uptime_ms = gsd_uptime_ms();
 	m.devices.pinned_bytes = gsd_pinned_bytes();
 	for (uint32_t i = 0; i < count; i++)
 	{

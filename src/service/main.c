@@ -29,7 +29,6 @@
 #define TICK_MS 250
 #define THREAD_STACK ((size_t) 512 * 1024)
 
-static uint64_t started_ns;
 static _Atomic uint64_t ticked_ns; /* time of the first thread's last iteration */
 
 /* Writes a line for the worker (worker_log.c).  Never blocks: if the pipe is full, the next line counts those lost. */
@@ -52,12 +51,6 @@ gsd_log(const char *level, const char *format, ...)
 	text[length++] = '\n';
 	if (write(STDERR_FILENO, text, (size_t) length) < 0)
 		atomic_fetch_add(&lost, before + 1);
-}
-
-uint64_t
-gsd_uptime_ms(void)
-{
-	return (gsd_now_ns() - started_ns) / 1000000;
 }
 
 bool
@@ -250,7 +243,6 @@ main(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	started_ns = gsd_now_ns();
 	signals = block_signals();
 	raise_limits();
 	if (!options.core)

@@ -18,7 +18,7 @@
 #endif
 
 #define GSD_MAGIC 0x64737067u /* "gpsd" */
-#define GSD_VERSION 14
+#define GSD_VERSION 15
 
 /* Files in the server's data directory.  Backups and pg_rewind skip this folder, and names that begin like these. */
 #define GSD_FOLDER "pg_stat_tmp"
@@ -241,7 +241,6 @@ typedef struct gsd_devices
 	gsd_header head;
 	uint32_t pid;
 	uint32_t count;
-	uint64_t uptime_ms;
 	uint64_t pinned_bytes;
 	gsd_device devices[];
 } gsd_devices;

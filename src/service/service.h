@@ -64,7 +64,6 @@ extern gsd_options options;
 
 /* main.c; levels are DEBUG, LOG and WARNING */
 void gsd_log(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-uint64_t gsd_uptime_ms(void);
 /* Returns false if the first thread, which watches the others and accepts clients, has stalled. */
 bool gsd_attentive(void);
 
