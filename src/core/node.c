@@ -9,6 +9,7 @@
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/tlist.h"
 
 #include "src/base/compat.h"
 #include "src/base/guc.h"
@@ -32,6 +33,31 @@ gpusort_write_columns(const SortColumns *columns)
 		nulls_first = lappend_int(nulls_first, columns->nulls_first[i]);
 	}
 	return list_make5(attnos, sortops, collations, nulls_first, list_copy(attnos));
+}
+
+List *
+gpusort_write_order(PlannerInfo *root, const List *clauses, List *targets)
+{
+	SortColumns columns = {0};
+	int			most = list_length(clauses);
+	ListCell   *lc;
+
+	columns.attnos = palloc(sizeof(AttrNumber) * most);
+	columns.sortops = palloc(sizeof(Oid) * most);
+	columns.collations = palloc(sizeof(Oid) * most);
+	columns.nulls_first = palloc(sizeof(bool) * most);
+	foreach(lc, clauses)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Expr	   *key = (Expr *) get_sortgroupclause_expr(clause, root->processed_tlist);
+		int			i = columns.nkeys++;
+
+		columns.attnos[i] = tlist_member(key, targets)->resno;
+		columns.sortops[i] = clause->sortop;
+		columns.collations[i] = exprCollation((Node *) key);
+		columns.nulls_first[i] = clause->nulls_first;
+	}
+	return gpusort_write_columns(&columns);
 }
 
 void

@@ -5,6 +5,7 @@
 #define GPUSORT_NODE_H
 
 #include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
 #include "explain.h"
@@ -20,6 +21,9 @@ extern const CustomScanMethods gpusort_scan_methods;
 
 /* Makes the custom_private of a node that sorts by these columns, without a variant. */
 extern List *gpusort_write_columns(const SortColumns *columns);
+
+/* Writes an order, which is SortGroupClauses, by columns of a target list, for a plan. */
+extern List *gpusort_write_order(PlannerInfo *root, const List *clauses, List *targets);
 
 /* Reads the columns that a node sorts by; in the current memory context. */
 extern void gpusort_read_columns(SortColumns *columns, const CustomScan *scan);

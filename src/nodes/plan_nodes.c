@@ -14,6 +14,7 @@
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 
+#include "src/base/compat.h"
 #include "plan_nodes.h"
 
 /* Where resolve() is: at a plan of a statement, below Appends over children of the relations parents. */
@@ -102,6 +103,19 @@ make_custom_scan(const Plan *like, int id, const CustomScanMethods *methods)
 	CustomScan *scan = makeNode(CustomScan);
 
 	fill_node(&scan->scan.plan, like, id);
+	scan->methods = methods;
+	return scan;
+}
+
+CustomScan *
+make_scan_over(List *targets, List *columns, Plan *child, const CustomScanMethods *methods)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->scan.plan.targetlist = targets;
+	scan->scan.plan.lefttree = child;
+	scan->custom_plans = children_for_explain(child);
+	scan->custom_scan_tlist = columns;
 	scan->methods = methods;
 	return scan;
 }

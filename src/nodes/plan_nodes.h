@@ -16,6 +16,9 @@ extern void fill_node(Plan *plan, const Plan *like, int id);
 /* Makes a CustomScan with the costs and parameters of a plan, an id, and nothing else. */
 extern CustomScan *make_custom_scan(const Plan *like, int id, const CustomScanMethods *methods);
 
+/* Makes a CustomScan over a child, with a target list and scan columns, in a PlanCustomPath: costs are set there. */
+extern CustomScan *make_scan_over(List *targets, List *columns, Plan *child, const CustomScanMethods *methods);
+
 /* Makes a Var for a column of another node. */
 extern Expr *make_column(int varno, AttrNumber attno, const Expr *like);
 

@@ -73,48 +73,17 @@ column_of(Expr *expr, List *targets)
 	return tlist_member(expr, targets)->resno;
 }
 
-/* Writes the order within groups, by columns of a target list, for a plan. */
-static List *
-write_order(PlannerInfo *root, List *order, List *targets)
-{
-	SortColumns columns = {0};
-	int			most = list_length(order);
-	ListCell   *lc;
-
-	columns.attnos = palloc(sizeof(AttrNumber) * most);
-	columns.sortops = palloc(sizeof(Oid) * most);
-	columns.collations = palloc(sizeof(Oid) * most);
-	columns.nulls_first = palloc(sizeof(bool) * most);
-	foreach(lc, order)
-	{
-		const SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Expr	   *key = expression_of(root, clause);
-		int			i = columns.nkeys++;
-
-		columns.attnos[i] = column_of(key, targets);
-		columns.sortops[i] = clause->sortop;
-		columns.collations[i] = exprCollation((Node *) key);
-		columns.nulls_first[i] = clause->nulls_first;
-	}
-	return gpusort_write_columns(&columns);
-}
-
 /* PlanCustomPath.  The path's custom_private is the groups, the order, and integers: rows of a group, ties. */
 static Plan *
 plan_topn(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses, List *plans)
 {
-	CustomScan *scan = makeNode(CustomScan);
+	CustomScan *scan = make_scan_over(targets, copyObject(targets), linitial(plans), &gputopn_scan_methods);
 	List	   *groups = NIL;
 	ListCell   *lc;
 
 	foreach(lc, linitial(path->custom_private))
 		groups = lappend_int(groups, column_of(lfirst(lc), targets));
-	scan->scan.plan.targetlist = targets;
-	scan->scan.plan.lefttree = linitial(plans);
-	scan->custom_plans = children_for_explain(linitial(plans));
-	scan->custom_scan_tlist = copyObject(targets);
-	scan->methods = &gputopn_scan_methods;
-	scan->custom_private = write_order(root, lsecond(path->custom_private), targets);
+	scan->custom_private = gpusort_write_order(root, lsecond(path->custom_private), targets);
 	scan->custom_private = lappend(lappend(scan->custom_private, NULL),
 								   list_make2(groups, lthird(path->custom_private)));
 	return &scan->scan.plan;

@@ -74,53 +74,13 @@ static const CustomPathMethods total_path_methods = {
 	.PlanCustomPath = plan_total,
 };
 
-/* Makes a CustomScan over a plan with a targetlist and these scan columns. */
-static CustomScan *
-make_node(List *targets, List *columns, Plan *child, const CustomScanMethods *methods)
-{
-	CustomScan *scan = makeNode(CustomScan);
-
-	scan->scan.plan.targetlist = targets;
-	scan->scan.plan.lefttree = child;
-	scan->custom_plans = children_for_explain(child);
-	scan->custom_scan_tlist = columns;
-	scan->methods = methods;
-	return scan;
-}
-
-/* Reads the columns to sort by, in a plan's targetlist, from ORDER BY. */
-static List *
-sort_columns(PlannerInfo *root, List *targets)
-{
-	SortColumns columns = {0};
-	int			most = list_length(root->parse->sortClause);
-	ListCell   *lc;
-
-	columns.attnos = palloc(sizeof(AttrNumber) * most);
-	columns.sortops = palloc(sizeof(Oid) * most);
-	columns.collations = palloc(sizeof(Oid) * most);
-	columns.nulls_first = palloc(sizeof(bool) * most);
-	foreach(lc, root->parse->sortClause)
-	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Expr	   *key = (Expr *) get_sortgroupclause_expr(clause, root->processed_tlist);
-		int			i = columns.nkeys++;
-
-		columns.attnos[i] = tlist_member(key, targets)->resno;
-		columns.sortops[i] = clause->sortop;
-		columns.collations[i] = exprCollation((Node *) key);
-		columns.nulls_first[i] = clause->nulls_first;
-	}
-	return gpusort_write_columns(&columns);
-}
-
 /* PlanCustomPath of a GpuFirst.  The path's custom_private is the number of columns in front of states, or NIL. */
 static Plan *
 plan_first(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, List *clauses, List *plans)
 {
-	CustomScan *scan = make_node(targets, copyObject(targets), linitial(plans), &gpufirst_scan_methods);
+	CustomScan *scan = make_scan_over(targets, copyObject(targets), linitial(plans), &gpufirst_scan_methods);
 
-	scan->custom_private = sort_columns(root, targets);
+	scan->custom_private = gpusort_write_order(root, root->parse->sortClause, targets);
 	if (path->custom_private != NIL)
 		make_variant(scan, FIRST_COMBINES, path->custom_private);
 	return &scan->scan.plan;
@@ -137,7 +97,7 @@ plan_total(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *targets, 
 	foreach(lc, path->custom_private)
 		columns = lappend(columns, makeTargetEntry(copyObject(lfirst(lc)),
 												   (AttrNumber) (foreach_current_index(lc) + 1), NULL, false));
-	scan = make_node(targets, columns, linitial(plans), &gputotal_scan_methods);
+	scan = make_scan_over(targets, columns, linitial(plans), &gputotal_scan_methods);
 	scan->flags = path->flags;
 	return &scan->scan.plan;
 }

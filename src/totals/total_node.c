@@ -19,7 +19,7 @@ typedef struct GpuTotalState
 {
 	CustomScanState css;
 	LimitState *limit;			/* the Limit above, in its process; or NULL */
-	int64		told;			/* the bound that a worker has been told */
+	int64		published;		/* the bound that the leader has published, in a worker */
 	bool		partial;		/* below a Gather */
 	bool		random_access;
 	bool		loaded;
@@ -55,7 +55,7 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 static int64
 bound_of(const GpuTotalState *node)
 {
-	return node->limit ? limit_rows(node->limit) : node->told;
+	return node->limit ? limit_rows(node->limit) : node->published;
 }
 
 /* Has all rows pass, and keeps the aggregates. */
@@ -155,7 +155,7 @@ rescan_node(CustomScanState *css)
 		ExecReScan(aggregate);
 }
 
-/* EstimateDSMCustomScan: workers are told the bound, which may be known at run time only. */
+/* EstimateDSMCustomScan: workers read the bound, which may be known at run time only. */
 static Size
 estimate_shared(CustomScanState *css, ParallelContext *parallel)
 {
@@ -164,16 +164,16 @@ estimate_shared(CustomScanState *css, ParallelContext *parallel)
 
 /* InitializeDSMCustomScan and ReInitializeDSMCustomScan: the Limit knows its rows before it asks for the first. */
 static void
-tell_bound(CustomScanState *css, ParallelContext *parallel, void *memory)
+publish_bound(CustomScanState *css, ParallelContext *parallel, void *memory)
 {
 	*(int64 *) memory = bound_of((GpuTotalState *) css);
 }
 
 /* InitializeWorkerCustomScan */
 static void
-hear_bound(CustomScanState *css, shm_toc *toc, void *memory)
+read_bound(CustomScanState *css, shm_toc *toc, void *memory)
 {
-	((GpuTotalState *) css)->told = *(const int64 *) memory;
+	((GpuTotalState *) css)->published = *(const int64 *) memory;
 }
 
 static void set_limit(CustomScanState *css, LimitState *limit);
@@ -216,9 +216,9 @@ const OurNode gputotal_node = {
 		.EndCustomScan = end_node,
 		.ReScanCustomScan = rescan_node,
 		.EstimateDSMCustomScan = estimate_shared,
-		.InitializeDSMCustomScan = tell_bound,
-		.ReInitializeDSMCustomScan = tell_bound,
-		.InitializeWorkerCustomScan = hear_bound,
+		.InitializeDSMCustomScan = publish_bound,
+		.ReInitializeDSMCustomScan = publish_bound,
+		.InitializeWorkerCustomScan = read_bound,
 	},
 	.state_bytes = sizeof(GpuTotalState),
 	.limit = set_limit,
