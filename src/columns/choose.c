@@ -88,9 +88,9 @@ write_choice(const char *statement, int narguments, Oid relation, ArrayType *nam
 	return rows;
 }
 
-/* Has keepers read the choices again, and cached plans be made again. */
+/* Invalidates keepers' lists of choices, and cached plans over the table. */
 static void
-tell_all(Oid relation)
+invalidate(Oid relation)
 {
 	CacheInvalidateRelcacheByRelid(require_choice_table());
 	CacheInvalidateRelcacheByRelid(relation);
@@ -248,7 +248,7 @@ gpusort_columns_add(PG_FUNCTION_ARGS)
 	(void) write_choice("INSERT INTO %s (rel, columns) VALUES ($1, $2)"
 						" ON CONFLICT (rel) DO UPDATE SET columns = excluded.columns",
 						2, relation, all ? NULL : PG_GETARG_ARRAYTYPE_P(1));
-	tell_all(relation);
+	invalidate(relation);
 	request_columns(relation, name, columns);
 	PG_RETURN_VOID();
 }
@@ -265,7 +265,7 @@ gpusort_columns_remove(PG_FUNCTION_ARGS)
 	if (write_choice("DELETE FROM %s WHERE rel OPERATOR(pg_catalog.=) $1", 1, relation, NULL) == 0)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("no columns of \"%s\" were chosen", RelationGetRelationName(rel))));
-	tell_all(relation);
+	invalidate(relation);
 	relation_close(rel, NoLock);
 	/* one that runs frees what is held, once this transaction has committed */
 	(void) columns_demand();

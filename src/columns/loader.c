@@ -89,7 +89,7 @@ flush(Loader *loader)
 
 /* Ends the job if a column is not held in this way. */
 static void
-tell_outgrown(Loader *loader)
+end_if_outgrown(Loader *loader)
 {
 	if (loader->writer.outgrown < 0)
 		return;
@@ -189,12 +189,12 @@ read_some(Loader *loader)
 	{
 		CHECK_FOR_INTERRUPTS();
 		read_word(loader);
-		tell_outgrown(loader);
+		end_if_outgrown(loader);
 		if (gsd_now_ms() - begun > TRANSACTION_MS)
 			break;
 	}
 	flush(loader);
-	tell_outgrown(loader);
+	end_if_outgrown(loader);
 	if (has_strings(loader->shared))
 		PopActiveSnapshot();
 	if (loader->left == 0 && loader->word >= (loader->shared->nblocks + 63) / 64)
