@@ -35,19 +35,9 @@ INSERT INTO small VALUES (3), (5), (NULL), (8), (19000), (3);
 VACUUM ANALYZE t, odd, p, small;
 SELECT gpusort_columns_add('t'), gpusort_columns_add('odd'), gpusort_columns_add('p');
 
-CREATE FUNCTION plan_of(query text, setting text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	result text := '';
-BEGIN
-	PERFORM set_config('gpusort.columns', setting, true);
-	FOR line IN EXECUTE query LOOP
-		result := result || line || E'\n';
-	END LOOP;
-	RETURN result;
-END $$;
+\ir columns_queries.psql
 -- a query's rows, as they come or sorted
-CREATE FUNCTION rows_of(query text, setting text, sorted bool) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION rows_out(query text, setting text, sorted bool) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line record;
 	lines text[] := '{}';
@@ -65,44 +55,27 @@ EXCEPTION WHEN data_exception OR object_not_in_prerequisite_state THEN
 	GET STACKED DIAGNOSTICS reason = PG_EXCEPTION_DETAIL;
 	RETURN SQLERRM || reason;
 END $$;
--- waits until the keeper holds again what it let go of
-CREATE FUNCTION settled(query text) RETURNS bool LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM set_config('gpusort.columns', 'force', true);
-	FOR i IN 1 .. 60 LOOP
-		BEGIN
-			EXECUTE query;
-			RETURN true;
-		EXCEPTION WHEN object_not_in_prerequisite_state THEN
-			PERFORM pg_sleep(0.05);
-		END;
-	END LOOP;
-	RETURN false;
-END $$;
-CREATE FUNCTION answered(query text, sorted bool DEFAULT false) RETURNS SETOF text LANGUAGE sql AS $$
+CREATE FUNCTION rows_answered(query text, sorted bool DEFAULT false) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT ok(settled(query), 'columns answer: ' || query) UNION ALL
-	SELECT is(rows_of(query, 'force', sorted), rows_of(query, 'off', sorted), query) UNION ALL
+	SELECT is(rows_out(query, 'force', sorted), rows_out(query, 'off', sorted), query) UNION ALL
 	SELECT matches(plan_of('EXPLAIN ' || query, 'force'), 'GpuColumns', 'from columns: ' || query)
 $$;
 CREATE FUNCTION same(query text, sorted bool DEFAULT false) RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT is(rows_of(query, 'on', sorted), rows_of(query, 'off', sorted), query)
-$$;
-CREATE FUNCTION left_alone(query text) RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT doesnt_match(plan_of('EXPLAIN ' || query, 'force'), 'GpuColumns', 'not from columns: ' || query)
+	SELECT is(rows_out(query, 'on', sorted), rows_out(query, 'off', sorted), query)
 $$;
 CREATE FUNCTION reason_of(query text) RETURNS text LANGUAGE sql AS $$
 	SELECT substring(plan_of('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query, 'on') FROM 'not used \(([^\n]*)\)')
 $$;
 
 -- pages by every type that has an order, in every direction; ties by the id
-SELECT answered(format('SELECT * FROM %s ORDER BY %s %s, id LIMIT 20 OFFSET %s', tab, v, direction, passed))
+SELECT rows_answered(format('SELECT * FROM %s ORDER BY %s %s, id LIMIT 20 OFFSET %s', tab, v, direction, passed))
 	FROM unnest('{t,odd}'::text[]) AS tab, unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,n}'::text[]) AS v, unnest('{"",DESC,NULLS FIRST,DESC NULLS LAST}'::text[]) AS direction, unnest('{0,7000}'::int[]) AS passed
 	WHERE tab = 't' OR v NOT IN ('i8', 'ts', 'tz');
 -- values that are too wide beside the id, by themselves
-SELECT answered(format('SELECT %1$s FROM t ORDER BY %1$s %2$s LIMIT 20 OFFSET %3$s', v, direction, passed))
+SELECT rows_answered(format('SELECT %1$s FROM t ORDER BY %1$s %2$s LIMIT 20 OFFSET %3$s', v, direction, passed))
 	FROM unnest('{i8,ts,tz,f8,w}'::text[]) AS v, unnest('{"",DESC,NULLS FIRST,DESC NULLS LAST}'::text[]) AS direction, unnest('{0,19000}'::int[]) AS passed;
 SELECT same(format('SELECT %1$s FROM odd ORDER BY %1$s LIMIT 20 OFFSET 10', v)) FROM unnest('{i8,ts,tz,w}'::text[]) AS v;
-SELECT answered('SELECT f8 + 0 FROM odd ORDER BY f8 LIMIT 20 OFFSET ' || passed) FROM unnest('{0,1,19000}'::int[]) AS passed;
+SELECT rows_answered('SELECT f8 + 0 FROM odd ORDER BY f8 LIMIT 20 OFFSET ' || passed) FROM unnest('{0,1,19000}'::int[]) AS passed;
 SELECT same(format('SELECT * FROM odd ORDER BY %s, id LIMIT 20 OFFSET 19000', v)) FROM unnest('{i8,w,ts}'::text[]) AS v;
 SELECT left_alone(q) FROM unnest(ARRAY['SELECT * FROM odd ORDER BY w, i8, id LIMIT 5', 'SELECT * FROM t ORDER BY f8, id LIMIT 5', 'SELECT * FROM t ORDER BY w, i8 LIMIT 5']) AS q;
 -- where the planner knows nothing, the engine does
@@ -114,7 +87,7 @@ SELECT same('SELECT * FROM wide ORDER BY a DESC, b LIMIT 5 OFFSET 500');
 ANALYZE wide;
 SELECT left_alone('SELECT * FROM wide ORDER BY a, b LIMIT 5');
 SELECT gpusort_columns_remove('wide');
-SELECT answered(q) FROM unnest(ARRAY[
+SELECT rows_answered(q) FROM unnest(ARRAY[
 	'SELECT id, note FROM t ORDER BY i4 DESC, d, ok NULLS FIRST, f4 DESC NULLS LAST, id LIMIT 30 OFFSET 5000', 'SELECT id FROM t WHERE i4 > 3 ORDER BY id LIMIT 5 OFFSET 100', 'SELECT id FROM t WHERE i4 > 300 ORDER BY id LIMIT 5',
 	'SELECT id FROM t ORDER BY id LIMIT 5 OFFSET 19000', 'SELECT id FROM t ORDER BY id LIMIT 5 OFFSET 100000', 'SELECT id FROM t WHERE i2 = 5 ORDER BY i2, id LIMIT 3 OFFSET 50', 'SELECT id FROM t WHERE d = ''2020-01-03'' ORDER BY id DESC LIMIT 1',
 	'SELECT id FROM t ORDER BY id LIMIT 19999999999', 'SELECT id FROM t ORDER BY id LIMIT (SELECT 5) OFFSET (SELECT 3)', 'SELECT late, id FROM t ORDER BY late, id LIMIT 60', 'SELECT id AS x, id + 1, note || id FROM t ORDER BY x LIMIT 3 OFFSET 1000',
@@ -131,9 +104,9 @@ SELECT same(q) FROM unnest(ARRAY['SELECT id FROM t ORDER BY id LIMIT 0', 'SELECT
 	'SELECT x.id FROM t AS x JOIN small ON x.id = k ORDER BY id LIMIT 2', 'SELECT min(id), max(n) FROM t WHERE i4 > 2', 'SELECT id FROM t WHERE id = 5 AND EXISTS (SELECT FROM small)', 'SELECT note FROM t WHERE id = 5 AND now() > ''2000-01-01''', 'SELECT id FROM t WHERE id = 1 AND id = 2', 'SELECT id FROM t WHERE id = 5 AND false ORDER BY id LIMIT 3']) AS q;
 
 -- rows that conditions choose
-SELECT answered(format('SELECT * FROM t WHERE %s = (SELECT %1$s FROM t WHERE id = 4711)', v), true) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,m,u,id}'::text[]) AS v;
-SELECT answered(format('SELECT * FROM odd WHERE %s > (SELECT %1$s FROM odd WHERE id = 7)', v), true) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,f4,f8,n,w,id}'::text[]) AS v;
-SELECT answered(q, true) FROM unnest(ARRAY[
+SELECT rows_answered(format('SELECT * FROM t WHERE %s = (SELECT %1$s FROM t WHERE id = 4711)', v), true) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,ok,f4,f8,n,w,m,u,id}'::text[]) AS v;
+SELECT rows_answered(format('SELECT * FROM odd WHERE %s > (SELECT %1$s FROM odd WHERE id = 7)', v), true) FROM unnest('{i2,i4,i8,o,d,ti,ts,tz,f4,f8,n,w,id}'::text[]) AS v;
+SELECT rows_answered(q, true) FROM unnest(ARRAY[
 	'SELECT id FROM t WHERE id BETWEEN 500 AND 510', 'SELECT * FROM t WHERE i4 = 5 AND note LIKE ''%77%''', 'SELECT id FROM t WHERE id IN (5, 77, 19000, 97, NULL)', 'SELECT id FROM t WHERE i4 IS NULL AND d < ''2020-01-03''', 'SELECT id FROM t WHERE id = 97',
 	'SELECT ctid, tableoid::regclass, xmin = ''0'', t FROM t WHERE id < 5', 'SELECT ctid FROM t WHERE i8 = 0', 'SELECT late FROM t WHERE late = 42 AND id < 10', 'SELECT count(*) FROM t WHERE note > ''row 9'' AND i4 = 3 AND late = 42',
 	'SELECT note, count(*) OVER (PARTITION BY i4) FROM t WHERE i8 = 5000000035', 'SELECT x.id, y.id FROM t AS x JOIN t AS y ON x.i8 = y.i8 WHERE x.id = 5 AND y.i2 = 3', 'SELECT x.id FROM t AS x LEFT JOIN small ON x.id = k WHERE x.i8 < 3 * 1000000007::bigint',
@@ -157,8 +130,8 @@ BEGIN;
 INSERT INTO t (id, i2, i4, i8, n, f8, note) SELECT -g, g % 9, g % 30, g, g / 100.0, g, 'new' FROM generate_series(1, 500) AS g;
 UPDATE t SET n = n + 1, i2 = i2 + 1 WHERE id % 500 = 0;
 DELETE FROM t WHERE id = 7;
-SELECT answered(q) FROM unnest(ARRAY['SELECT id, n, note FROM t ORDER BY n DESC, id LIMIT 20', 'SELECT * FROM t ORDER BY id LIMIT 9 OFFSET 497', 'SELECT id, ctid FROM t ORDER BY i8, id LIMIT 50 OFFSET 10']) AS q;
-SELECT answered(q, true) FROM unnest(ARRAY['SELECT * FROM t WHERE id BETWEEN -10 AND 10', 'SELECT * FROM t WHERE i2 = 8', 'SELECT ctid, id FROM t WHERE i8 < 40 AND note = ''new''']) AS q;
+SELECT rows_answered(q) FROM unnest(ARRAY['SELECT id, n, note FROM t ORDER BY n DESC, id LIMIT 20', 'SELECT * FROM t ORDER BY id LIMIT 9 OFFSET 497', 'SELECT id, ctid FROM t ORDER BY i8, id LIMIT 50 OFFSET 10']) AS q;
+SELECT rows_answered(q, true) FROM unnest(ARRAY['SELECT * FROM t WHERE id BETWEEN -10 AND 10', 'SELECT * FROM t WHERE i2 = 8', 'SELECT ctid, id FROM t WHERE i8 < 40 AND note = ''new''']) AS q;
 SET LOCAL gpusort.columns = force;
 DECLARE page CURSOR FOR SELECT id, note FROM t ORDER BY id LIMIT 6 OFFSET 490;
 DECLARE chosen CURSOR FOR SELECT id, note FROM t WHERE id BETWEEN 1 AND 20;
@@ -169,7 +142,7 @@ SELECT results_eq('FETCH 2 FROM chosen', $$VALUES (1::bigint, 'row 1'), (2, 'row
 SAVEPOINT s;
 DELETE FROM t WHERE id BETWEEN -8 AND 4;
 INSERT INTO t (id, note) VALUES (4, 'again');
-SELECT answered('SELECT id, note FROM t ORDER BY id LIMIT 6 OFFSET 490');
+SELECT rows_answered('SELECT id, note FROM t ORDER BY id LIMIT 6 OFFSET 490');
 SELECT results_eq('FETCH 2 FROM page', $$VALUES (-8::bigint, 'new'), (-7, 'new')$$, 'a cursor sees what it saw');
 SELECT results_eq('FETCH 2 FROM chosen', $$VALUES (3::bigint, 'row 3'), (4, 'row 4')$$, 'so does one of rows');
 ROLLBACK TO s;
@@ -179,7 +152,7 @@ SELECT results_eq('SELECT id, note FROM t WHERE note = ''current''', $$VALUES (8
 FETCH ALL FROM back;
 SELECT results_eq('FETCH BACKWARD 2 FROM back', $$VALUES (20094::bigint), (20095)$$, 'a cursor goes back');
 ROLLBACK;
-SELECT answered('SELECT id, note FROM t ORDER BY id LIMIT 6 OFFSET 490');
+SELECT rows_answered('SELECT id, note FROM t ORDER BY id LIMIT 6 OFFSET 490');
 
 -- prepared statements, with the parameters of each execution, as LIMIT, too
 SET plan_cache_mode = force_generic_plan;
@@ -244,7 +217,7 @@ SELECT gpusort_columns_add('secret');
 GRANT SELECT ON barrier TO columns_reader;
 SET app.tenant = 3;
 SET ROLE columns_reader;
-SELECT answered(q, true) FROM unnest(ARRAY['SELECT id, amount FROM secret WHERE id BETWEEN 1000 AND 1100', 'SELECT id FROM secret WHERE amount = 100.3', 'SELECT id FROM secret WHERE amount = 100.4', 'SELECT id FROM barrier WHERE id BETWEEN 1000 AND 1100', 'SELECT id FROM secret ORDER BY id LIMIT 4 OFFSET 5']) AS q;
+SELECT rows_answered(q, true) FROM unnest(ARRAY['SELECT id, amount FROM secret WHERE id BETWEEN 1000 AND 1100', 'SELECT id FROM secret WHERE amount = 100.3', 'SELECT id FROM secret WHERE amount = 100.4', 'SELECT id FROM barrier WHERE id BETWEEN 1000 AND 1100', 'SELECT id FROM secret ORDER BY id LIMIT 4 OFFSET 5']) AS q;
 SELECT matches(plan_of('EXPLAIN (COSTS OFF) SELECT id FROM secret WHERE id < 50 AND leak(amount)', 'force'), 'Filter: leak\(amount\).*Column Filter: .*tenant = .*id < 50', 'a function waits for the policy');
 SELECT matches(plan_of('EXPLAIN (COSTS OFF) SELECT id FROM secret WHERE amount < 5', 'force'), 'Filter: .amount < .*Column Filter: .tenant = ', 'so does an operator that may leak');
 SELECT throws_ok('SELECT hidden FROM secret WHERE id = 5', '42501', NULL, 'a column without the right');
@@ -254,12 +227,12 @@ SELECT throws_ok('SELECT secret FROM secret WHERE id = 5', '42501', NULL, 'in a 
 RESET ROLE;
 SET app.tenant = 4;
 SET ROLE columns_reader;
-SELECT answered('SELECT id, amount FROM secret WHERE id BETWEEN 1000 AND 1100', true);
+SELECT rows_answered('SELECT id, amount FROM secret WHERE id BETWEEN 1000 AND 1100', true);
 RESET ROLE;
 
 -- an EXISTS that may be hashed, which one by one seems to cost less than it does; a subquery that may not
 SELECT left_alone('SELECT count(*) FROM small WHERE EXISTS (SELECT FROM t WHERE i8 = small.k) OR k = 8');
-SELECT answered('SELECT k, (SELECT note FROM t WHERE id = small.k) FROM small', true);
+SELECT rows_answered('SELECT k, (SELECT note FROM t WHERE id = small.k) FROM small', true);
 
 -- more rows than memory
 BEGIN;
@@ -270,16 +243,16 @@ SELECT same('SELECT id FROM t ORDER BY id LIMIT 15000 OFFSET 50');
 ROLLBACK;
 
 -- a table that is changed, cut, and filled again
-SELECT answered('SELECT * FROM t WHERE id = 12345', true);
+SELECT rows_answered('SELECT * FROM t WHERE id = 12345', true);
 DELETE FROM t WHERE id BETWEEN 12340 AND 12350;
-SELECT answered('SELECT * FROM t WHERE id BETWEEN 12330 AND 12360', true);
+SELECT rows_answered('SELECT * FROM t WHERE id BETWEEN 12330 AND 12360', true);
 VACUUM t;
 INSERT INTO t (id, i4, note) SELECT g, 1, 'filled' FROM generate_series(12340, 12345) AS g;
-SELECT answered('SELECT * FROM t WHERE id BETWEEN 12330 AND 12360', true);
-SELECT answered('SELECT ctid, * FROM t ORDER BY id LIMIT 30 OFFSET 12200');
+SELECT rows_answered('SELECT * FROM t WHERE id BETWEEN 12330 AND 12360', true);
+SELECT rows_answered('SELECT ctid, * FROM t ORDER BY id LIMIT 30 OFFSET 12200');
 DELETE FROM t WHERE id > 5000;
 VACUUM t;
-SELECT answered('SELECT * FROM t ORDER BY i8 DESC, id LIMIT 30 OFFSET 4000');
+SELECT rows_answered('SELECT * FROM t ORDER BY i8 DESC, id LIMIT 30 OFFSET 4000');
 TRUNCATE t;
 SELECT same('SELECT * FROM t ORDER BY id LIMIT 3');
 SELECT same('SELECT * FROM t WHERE id = 5');
