@@ -55,7 +55,7 @@ static void
 forget_rows(Sorter *sorter, bool keep)
 {
 	roworder_end(&sorter->order);
-	end_job(sorter);
+	sorter_end_job(sorter);
 	if (sorter->comparer)
 		rowcompare_forget(sorter->comparer);
 	rowstore_reset(sorter->rows, keep);
@@ -86,9 +86,9 @@ expect_ok(Sorter *sorter, gs_status status)
 	if (likely(status == GS_OK))
 		return;
 	if (sorter->stats.fallback == SORTER_CONTRADICTION)
-		go_tuplesort(sorter, SORTER_CONTRADICTION);
+		sorter_go_tuplesort(sorter, SORTER_CONTRADICTION);
 	else
-		go_tuplesort(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY);
+		sorter_go_tuplesort(sorter, status == GS_WRONG_ORDER ? SORTER_WRONG_ORDER : SORTER_NO_MEMORY);
 }
 
 /* Moves the rows in memory to disk, as a run; hands the sort over to tuplesort if that fails. */
@@ -101,14 +101,14 @@ empty_memory(Sorter *sorter)
 	sorter->run_bytes += memory_wanted(sorter);
 	sorter->limit_no_help |= memory_wanted(sorter) <= sorter->limit;
 	sorter_report(sorter, PROGRESS_ORDERING, sorter->stats.rows);
-	status = finish_job(sorter);
+	status = sorter_finish_job(sorter);
 	if (status == GS_OK)
 	{
 		write_run(sorter);
 		bigmem_hold(sorter->mem, true);
 		forget_rows(sorter, true);
 		sorter_report(sorter, PROGRESS_READING, sorter->stats.rows);
-		status = begin_job(sorter);
+		status = sorter_begin_job(sorter);
 	}
 	expect_ok(sorter, status);
 	MemoryContextSwitchTo(old);
@@ -163,13 +163,13 @@ begin_ours(Sorter *sorter)
 		sortkey_expect(&sorter->keys[i], sorter->rows_expected);
 		sortkey_let_lead(&sorter->keys[i]);
 	}
-	find_key_access(sorter);
-	adapt_begin(sorter);
+	sorter_find_key_access(sorter);
+	sorter_begin_adaptive(sorter);
 	/* another sort compares the rows of a draft that are in order */
-	if (!sorter->draft && expect_order(sorter))
-		expect_ok(sorter, put_in_order(sorter, sorter->rows->rows));
+	if (!sorter->draft && sorter_expect_order(sorter))
+		expect_ok(sorter, sorter_put_in_order(sorter, sorter->rows->rows));
 	else
-		expect_ok(sorter, encode_all(sorter));
+		expect_ok(sorter, sorter_encode_all(sorter));
 	MemoryContextSwitchTo(old);
 }
 
@@ -187,7 +187,7 @@ begin_within(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->desc = CreateTupleDescCopy(desc);
 	sorter->random_access = random_access;
 	sorter->rows_expected = rows_expected;
-	note_bound(sorter, bound);
+	sorter_note_bound(sorter, bound);
 	if (fallback == SORTER_OURS && bound_goes_to_heap(columns, (double) bound, rows_expected))
 		fallback = SORTER_BOUND;
 	sorter->cxt = cxt;
@@ -201,8 +201,8 @@ begin_within(const SortColumns *columns, TupleDesc desc, bool random_access, dou
 	sorter->row_slot = MakeSingleTupleTableSlot(sorter->desc, &TTSOpsMinimalTuple);
 	INSTR_TIME_SET_CURRENT(sorter->started);
 	if (fallback != SORTER_OURS)
-		go_tuplesort(sorter, fallback);
-	else if (!few_begin(sorter))
+		sorter_go_tuplesort(sorter, fallback);
+	else if (!sorter_begin_few(sorter))
 		begin_ours(sorter);
 	sorter_report_begin(sorter);
 	MemoryContextSwitchTo(old);
@@ -248,13 +248,13 @@ leave_memory(Sorter *sorter)
 	if (sorter->state == SS_LOADING_FEW)
 		begin_ours(sorter);
 	if (sorter->state == SS_LOADING_IN_ORDER && over_limit(sorter))
-		expect_ok(sorter, encode_all(sorter));
+		expect_ok(sorter, sorter_encode_all(sorter));
 	if (sorter->state == SS_LOADING_TUPLESORT || !over_limit(sorter))
 		return;
 	if (sorter->keys[0].theirs)
-		go_tuplesort(sorter, sorter->keys[0].theirs == THEIRS_BY_LENGTH ? SORTER_LONG_TEXT : SORTER_THEIR_KEYS);
+		sorter_go_tuplesort(sorter, sorter->keys[0].theirs == THEIRS_BY_LENGTH ? SORTER_LONG_TEXT : SORTER_THEIR_KEYS);
 	else if (keys_too_large(sorter))
-		go_tuplesort(sorter, SORTER_LARGE_KEYS);
+		sorter_go_tuplesort(sorter, SORTER_LARGE_KEYS);
 	else
 		empty_memory(sorter);
 }
@@ -286,7 +286,7 @@ store_row(Sorter *sorter, TupleTableSlot *slot)
 			return true;
 	}
 	if (sorter->state != SS_LOADING_TUPLESORT)
-		go_tuplesort(sorter, SORTER_NO_MEMORY);
+		sorter_go_tuplesort(sorter, SORTER_NO_MEMORY);
 	return false;
 }
 
@@ -295,7 +295,7 @@ static gs_status
 put_keyless(Sorter *sorter, uint32 count)
 {
 	if (sorter->state == SS_LOADING_IN_ORDER)
-		return put_in_order(sorter, count);
+		return sorter_put_in_order(sorter, count);
 	if (sorter->rows->rows > sorter->few)
 		begin_ours(sorter);
 	return GS_OK;
@@ -307,7 +307,8 @@ sorter_put(Sorter *sorter, TupleTableSlot *slot)
 	Assert(sorter->state < SS_FINISHING);
 	count_rows(sorter, 1);
 	if (likely(sorter->state != SS_LOADING_TUPLESORT && store_row(sorter, slot)))
-		expect_ok(sorter, sorter->state <= SS_LOADING_IN_ORDER ? put_keyless(sorter, 1) : put_keys(sorter, slot));
+		expect_ok(sorter, sorter->state <= SS_LOADING_IN_ORDER
+				  ? put_keyless(sorter, 1) : sorter_put_keys(sorter, slot));
 	else
 		tuplesort_puttupleslot(sorter->tuplesort, slot);
 }
@@ -352,7 +353,7 @@ sorter_put_page(Sorter *sorter, Page page, const OffsetNumber *items, uint32 cou
 		{
 			count_rows(sorter, taken);
 			expect_ok(sorter, sorter->state <= SS_LOADING_IN_ORDER ? put_keyless(sorter, taken) :
-					  put_page_keys(sorter, taken));
+					  sorter_put_page_keys(sorter, taken));
 		}
 		else if (gather == NULL)
 		{
@@ -403,7 +404,7 @@ merge_runs(Sorter *sorter, bool moved)
 static void
 finish_ours(Sorter *sorter)
 {
-	gs_status	status = finish_job(sorter);
+	gs_status	status = sorter_finish_job(sorter);
 	bool		moved;
 
 	bigmem_hold(sorter->mem, false);
@@ -569,7 +570,7 @@ sorter_end(Sorter *sorter)
 		tuplesort_end(sorter->tuplesort);
 	if (sorter->runs)
 		spill_close(sorter->runs);
-	end_job(sorter);
+	sorter_end_job(sorter);
 	if (sorter->comparer)
 		rowcompare_close(sorter->comparer);
 	ExecDropSingleTupleTableSlot(sorter->row_slot);

@@ -59,7 +59,7 @@ typedef struct SampledGroups
 } SampledGroups;
 
 void
-adapt_begin(Sorter *sorter)
+sorter_begin_adaptive(Sorter *sorter)
 {
 	AdaptiveKeys *keys = &sorter->adaptive;
 
@@ -71,7 +71,7 @@ adapt_begin(Sorter *sorter)
 }
 
 bool
-expect_order(Sorter *sorter)
+sorter_expect_order(Sorter *sorter)
 {
 	int			key = 0;
 
@@ -106,7 +106,7 @@ come_in_order(Sorter *sorter, uint32 count)
 {
 	bool		follow = true;
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
-	RowComparer *comparer = comparer_of(sorter);
+	RowComparer *comparer = sorter_comparer(sorter);
 	uint32		rows = sorter->rows->rows;
 
 	for (uint32 row = Max(rows - count, 1); row < rows && follow; row++)
@@ -120,13 +120,13 @@ come_in_order(Sorter *sorter, uint32 count)
 }
 
 gs_status
-put_in_order(Sorter *sorter, uint32 count)
+sorter_put_in_order(Sorter *sorter, uint32 count)
 {
-	return come_in_order(sorter, count) ? GS_OK : encode_all(sorter);
+	return come_in_order(sorter, count) ? GS_OK : sorter_encode_all(sorter);
 }
 
 gs_status
-finish_in_order(Sorter *sorter)
+sorter_finish_in_order(Sorter *sorter)
 {
 	uint32		rows = sorter->rows->rows;
 
@@ -142,7 +142,7 @@ finish_in_order(Sorter *sorter)
 }
 
 void
-fix_keys(Sorter *sorter, bool fixed)
+sorter_fix_keys(Sorter *sorter, bool fixed)
 {
 	for (int i = 0; i < sorter->columns.nkeys; i++)
 		sorter->keys[i].exact = fixed;
@@ -248,7 +248,7 @@ resume_first_deferred(Sorter *sorter)
 
 /* Resumes each deferred key that the keys before it leave more than a few comparisons a row, for the rows expected. */
 pg_noinline bool
-resume_deferred(Sorter *sorter)
+sorter_resume_deferred(Sorter *sorter)
 {
 	double		rows = Max(Min(sorter->rows_expected, (double) SAMPLE_ROWS * SAMPLE_ROWS), sorter->rows->rows);
 	bool		taken = false;
@@ -328,7 +328,7 @@ try_sample(Sorter *sorter, const uint32 *rows, uint32 count)
 {
 	bool		longer = false;
 
-	fix_keys(sorter, true);
+	sorter_fix_keys(sorter, true);
 	for (int i = 0; i < sorter->ncolumns; i++)
 	{
 		SortKey    *key = &sorter->keys[i];
@@ -337,7 +337,7 @@ try_sample(Sorter *sorter, const uint32 *rows, uint32 count)
 		longer |= bytes > key->leading;
 		key->leading = Max(bytes, key->leading);
 	}
-	fix_keys(sorter, false);
+	sorter_fix_keys(sorter, false);
 	return longer;
 }
 
@@ -352,7 +352,7 @@ has_leading(const Sorter *sorter)
 }
 
 pg_noinline bool
-lengthen_prefixes(Sorter *sorter)
+sorter_lengthen_prefixes(Sorter *sorter)
 {
 	uint32	   *rows = palloc(2 * SAMPLE_ROWS * sizeof(uint32));
 	uint32	   *marks = rows + SAMPLE_ROWS;
@@ -375,7 +375,7 @@ lengthen_prefixes(Sorter *sorter)
 }
 
 void
-defer_long_keys(Sorter *sorter)
+sorter_defer_long_keys(Sorter *sorter)
 {
 	for (int i = sorter->columns.nkeys - 1; i >= Max(sorter->adaptive.resumed, 1); i--)
 		if (sorter->keys[i].leading > 0 && !sorter->keys[i].empty)
@@ -387,7 +387,7 @@ defer_long_keys(Sorter *sorter)
 }
 
 void
-defer_again(Sorter *sorter, int key)
+sorter_defer_again(Sorter *sorter, int key)
 {
 	AdaptiveKeys *keys = &sorter->adaptive;
 

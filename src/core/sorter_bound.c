@@ -39,7 +39,7 @@ bound_goes_to_heap(const SortColumns *columns, double bound, double rows)
 }
 
 void
-note_bound(Sorter *sorter, int64 bound)
+sorter_note_bound(Sorter *sorter, int64 bound)
 {
 	sorter->bound = sorter->job_bound = bound;
 	sorter->heap_from = PG_UINT64_MAX;
@@ -52,7 +52,7 @@ sorter_recheck_bound(Sorter *sorter)
 {
 	/* runs on disk would have to be read again */
 	if (unlikely(sorter->stats.rows > sorter->heap_from) && sorter->state <= SS_LOADING)
-		go_tuplesort(sorter, SORTER_BOUND);
+		sorter_go_tuplesort(sorter, SORTER_BOUND);
 }
 
 bool

@@ -14,21 +14,21 @@
 #define FEW_ROWS 64
 
 bool
-few_begin(Sorter *sorter)
+sorter_begin_few(Sorter *sorter)
 {
 	/* who asks for gpusort's sorts of fewer rows gets them */
 	sorter->few = Min(FEW_ROWS, (uint32) gpusort_min_rows);
 	if (sorter->few == 0)
 		return false;
 	sorter->state = SS_LOADING_FEW;
-	/* leaves room for the keys of all rows, as in expect_order */
+	/* leaves room for the keys of all rows, as in sorter_expect_order */
 	sorter->rows_limit = sorter->limit / 2;
 	sorter->writer.capacity = sorter->few;
 	return true;
 }
 
 gs_status
-finish_few(Sorter *sorter)
+sorter_finish_few(Sorter *sorter)
 {
 	uint32		rows = sorter->rows->rows;
 	gs_status	status = roworder_identity(&sorter->order, sorter->mem, rows);
@@ -40,7 +40,7 @@ finish_few(Sorter *sorter)
 	sorter->stats.tied = (TiedStats) {.compared = rows, .runs = rows > 1, .rows = rows};
 	sorter->stats.memory_bytes = rowstore_bytes(sorter->rows) + (Size) rows * (sizeof(uint32) + TIED_RUN_BYTES);
 	if (status == GS_OK && rows > 1 &&
-		!tied_runs_sort_all(comparer_of(sorter), sorter->order.numbers, rows, sorter->mem, sorter->limit / 2))
+		!tied_runs_sort_all(sorter_comparer(sorter), sorter->order.numbers, rows, sorter->mem, sorter->limit / 2))
 		status = GS_NOMEM;
 	return status;
 }

@@ -51,9 +51,9 @@ note_memory(Sorter *sorter)
 
 /* Ends the job, if there is one. */
 void
-end_job(Sorter *sorter)
+sorter_end_job(Sorter *sorter)
 {
-	note_job(sorter, &sorter->stats);
+	sorter_note_job(sorter, &sorter->stats);
 	if (sorter->job)
 		sorter->job->ops->end(sorter->job);
 	rowmarks_free(&sorter->adaptive.marks);
@@ -166,7 +166,7 @@ try_begin(Sorter *sorter)
 	gs_job_spec spec = {.columns = sorter->specs};
 	gs_status	status;
 
-	defer_long_keys(sorter);
+	sorter_defer_long_keys(sorter);
 	make_columns(sorter);
 	spec.ncolumns = sorter->ncolumns;
 	/* comparisons of rows that coarse keys leave tied may decide which rows are first */
@@ -182,7 +182,7 @@ try_begin(Sorter *sorter)
 }
 
 void
-find_key_access(Sorter *sorter)
+sorter_find_key_access(Sorter *sorter)
 {
 	sorter->access = KEYS_COPIED;
 	for (int i = 0; i < sorter->columns.nkeys; i++)
@@ -222,7 +222,7 @@ encode_row(Sorter *sorter, TupleTableSlot *slot, const char *data, Size data_byt
 			continue;
 		if (result == KEY_WIDEN)
 		{
-			defer_again(sorter, i);
+			sorter_defer_again(sorter, i);
 			*reason = RESTART_WIDENED;
 			return GS_OK;
 		}
@@ -281,7 +281,7 @@ sorter_restart(Sorter *sorter, RestartReason reason, gs_status status)
 	{
 		if (reason == RESTART_TIES_DECIDE)
 			sorter->job_bound = 0;
-		end_job(sorter);
+		sorter_end_job(sorter);
 		reason = RESTART_NONE;
 		status = try_begin(sorter);
 		if (status == GS_OK)
@@ -303,13 +303,13 @@ go_on(Sorter *sorter, gs_status status, RestartReason reason)
 }
 
 gs_status
-begin_job(Sorter *sorter)
+sorter_begin_job(Sorter *sorter)
 {
 	return go_on(sorter, try_begin(sorter), RESTART_NONE);
 }
 
 gs_status
-encode_all(Sorter *sorter)
+sorter_encode_all(Sorter *sorter)
 {
 	sorter->state = SS_LOADING;
 	return go_on(sorter, GS_OK, RESTART_FIRST);
@@ -322,9 +322,9 @@ look_at_samples(Sorter *sorter)
 	AdaptiveKeys *keys = &sorter->adaptive;
 
 	if (unlikely(keys->deferred < sorter->columns.nkeys && sorter->rows->rows >= keys->defer_check) &&
-		resume_deferred(sorter))
+		sorter_resume_deferred(sorter))
 		return RESTART_SAMPLED;
-	if (unlikely(keys->marks.rows >= keys->lead_check) && lengthen_prefixes(sorter))
+	if (unlikely(keys->marks.rows >= keys->lead_check) && sorter_lengthen_prefixes(sorter))
 		return RESTART_SAMPLED;
 	return RESTART_NONE;
 }
@@ -339,7 +339,7 @@ end_put(Sorter *sorter, gs_status status, RestartReason reason)
 }
 
 gs_status
-put_keys(Sorter *sorter, TupleTableSlot *slot)
+sorter_put_keys(Sorter *sorter, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
 	RestartReason reason = RESTART_NONE;
@@ -401,7 +401,7 @@ copy_keys(Sorter *sorter, const char *data, uint32 count)
 }
 
 gs_status
-put_page_keys(Sorter *sorter, uint32 count)
+sorter_put_page_keys(Sorter *sorter, uint32 count)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->scratch);
 	RestartReason reason = RESTART_NONE;
@@ -417,7 +417,7 @@ put_page_keys(Sorter *sorter, uint32 count)
 }
 
 RowComparer *
-comparer_of(Sorter *sorter)
+sorter_comparer(Sorter *sorter)
 {
 	if (sorter->comparer == NULL)
 	{
@@ -481,10 +481,10 @@ order_ties(Sorter *sorter)
 	uint64		compared = sorter->stats.tied.compared;
 	TiedResult	result;
 
-	fix_keys(sorter, true);
-	result = tied_runs_sort(comparer_of(sorter), sorter->keys, marks, order->numbers, order->rows, sorter->mem,
+	sorter_fix_keys(sorter, true);
+	result = tied_runs_sort(sorter_comparer(sorter), sorter->keys, marks, order->numbers, order->rows, sorter->mem,
 							copies_limit(sorter) + reserved_items(sorter), copies_limit(sorter), &sorter->stats.tied);
-	fix_keys(sorter, false);
+	sorter_fix_keys(sorter, false);
 	if (result == TIED_CONTRADICTION)
 		sorter->stats.fallback = SORTER_CONTRADICTION;
 	stat_count_coarse(sorter->job->kind, sorter->stats.tied.compared - compared, result == TIED_CONTRADICTION);
@@ -543,13 +543,13 @@ try_finish(Sorter *sorter, RestartReason *reason)
 }
 
 gs_status
-finish_job(Sorter *sorter)
+sorter_finish_job(Sorter *sorter)
 {
 	if (sorter->keys == NULL)
-		return finish_few(sorter);
+		return sorter_finish_few(sorter);
 	/* there is no job if all rows came in order */
 	if (sorter->job == NULL)
-		return finish_in_order(sorter);
+		return sorter_finish_in_order(sorter);
 	for (;;)
 	{
 		RestartReason reason = RESTART_NONE;

@@ -106,7 +106,7 @@ struct Sorter
 	Tuplesortstate *tuplesort;	/* NULL until it was handed the sort */
 
 	RowOrder	order;			/* of the rows in memory, after the job has finished */
-	RowComparer *comparer;		/* NULL until one is needed: comparer_of */
+	RowComparer *comparer;		/* NULL until one is needed: sorter_comparer */
 	struct Verifier *verifier;
 	SorterPlace at;				/* before the next row */
 	SorterPlace mark;
@@ -118,40 +118,40 @@ struct Sorter
 };
 
 /* sorter_tuplesort.c: hands the sort over to tuplesort, with all rows that have come so far. */
-extern void go_tuplesort(Sorter *sorter, SorterFallback why);
+extern void sorter_go_tuplesort(Sorter *sorter, SorterFallback why);
 
 /* sorter_bound.c: notes the bound of a sort whose columns and expected rows are known. */
-extern void note_bound(Sorter *sorter, int64 bound);
+extern void sorter_note_bound(Sorter *sorter, int64 bound);
 
 /* sorter_few.c: begins a sort without opening keys, if it is one of those whose first rows may be all. */
-extern bool few_begin(Sorter *sorter);
+extern bool sorter_begin_few(Sorter *sorter);
 
-/* finish_job of a sort whose keys were never opened. */
-extern gs_status finish_few(Sorter *sorter);
+/* sorter_finish_job of a sort whose keys were never opened. */
+extern gs_status sorter_finish_few(Sorter *sorter);
 
 /* sorter_job.c: finds how keys are read from rows; once, before the first job. */
-extern void find_key_access(Sorter *sorter);
+extern void sorter_find_key_access(Sorter *sorter);
 
 /* Begins a job with an empty chunk; one that cannot begin in the service begins on the CPU. */
-extern gs_status begin_job(Sorter *sorter);
+extern gs_status sorter_begin_job(Sorter *sorter);
 
 /* Ends the job, if there is one. */
-extern void end_job(Sorter *sorter);
+extern void sorter_end_job(Sorter *sorter);
 
 /* Begins the first job and encodes the keys of all rows in memory. */
-extern gs_status encode_all(Sorter *sorter);
+extern gs_status sorter_encode_all(Sorter *sorter);
 
 /* Writes the keys of the last row in the store, which is also in a slot. */
-extern gs_status put_keys(Sorter *sorter, TupleTableSlot *slot);
+extern gs_status sorter_put_keys(Sorter *sorter, TupleTableSlot *slot);
 
 /* Writes the keys of the last count rows in the store, at most as many as the chunk has room for. */
-extern gs_status put_page_keys(Sorter *sorter, uint32 count);
+extern gs_status sorter_put_page_keys(Sorter *sorter, uint32 count);
 
 /* Has the engine sort, fetches the first rows of the order, or all rows of a run, and checks them. */
-extern gs_status finish_job(Sorter *sorter);
+extern gs_status sorter_finish_job(Sorter *sorter);
 
 /* Returns the comparer of the rows in memory. */
-extern RowComparer *comparer_of(Sorter *sorter);
+extern RowComparer *sorter_comparer(Sorter *sorter);
 
 /* sorter_verify.c: how much of the job's order is checked.  That of a draft need not be right. */
 extern GpusortVerify sorter_verify_how(const Sorter *sorter);
@@ -163,34 +163,34 @@ extern bool sorter_rows_follow(void *sorter, const uint32 *rows, uint64 count);
 #define SAMPLE_ROWS 1024
 
 /* sorter_adapt.c: defers keys behind others whose encoding is costly. */
-extern void adapt_begin(Sorter *sorter);
+extern void sorter_begin_adaptive(Sorter *sorter);
 
 /* Puts all keys off until a row comes out of order; false if they are encoded as fast as compared. */
-extern bool expect_order(Sorter *sorter);
+extern bool sorter_expect_order(Sorter *sorter);
 
-/* put_keys and put_page_keys of a sort whose rows have come in order so far. */
-extern gs_status put_in_order(Sorter *sorter, uint32 count);
+/* sorter_put_keys and sorter_put_page_keys of a sort whose rows have come in order so far. */
+extern gs_status sorter_put_in_order(Sorter *sorter, uint32 count);
 
-/* finish_job of a sort whose rows all came in order. */
-extern gs_status finish_in_order(Sorter *sorter);
+/* sorter_finish_job of a sort whose rows all came in order. */
+extern gs_status sorter_finish_in_order(Sorter *sorter);
 
 /* Allows keys to take another form, or forbids it. */
-extern void fix_keys(Sorter *sorter, bool fixed);
+extern void sorter_fix_keys(Sorter *sorter, bool fixed);
 
 /* At defer_check rows: resumes deferred keys that a sample shows to matter; true if any. */
-extern bool resume_deferred(Sorter *sorter);
+extern bool sorter_resume_deferred(Sorter *sorter);
 
 /* Defers keys behind one that has just left its dictionary, because its values no longer repeat. */
-extern void defer_again(Sorter *sorter, int key);
+extern void sorter_defer_again(Sorter *sorter, int key);
 
 /* At lead_check marks: lengthens prefixes if a sample shows that this tells strings apart; true if any. */
-extern bool lengthen_prefixes(Sorter *sorter);
+extern bool sorter_lengthen_prefixes(Sorter *sorter);
 
 /* Defers long strings that are not the first key, before rows are encoded anew. */
-extern void defer_long_keys(Sorter *sorter);
+extern void sorter_defer_long_keys(Sorter *sorter);
 
 /* sorter_stats.c: adds what the running job did. */
-extern void note_job(Sorter *sorter, SorterStats *stats);
+extern void sorter_note_job(Sorter *sorter, SorterStats *stats);
 
 /* sorter_progress.c: makes the sort known to gpusort_progress. */
 extern void sorter_report_begin(Sorter *sorter);

@@ -44,7 +44,7 @@ sorter_add_stages(SorterStages *sum, const SorterStages *one)
 }
 
 void
-note_job(Sorter *sorter, SorterStats *stats)
+sorter_note_job(Sorter *sorter, SorterStats *stats)
 {
 	EngineJob  *job = sorter->job;
 
@@ -83,7 +83,7 @@ sorter_stats(Sorter *sorter)
 {
 	sorter->shown = sorter->stats;
 	sorter->shown.top = sorter->op == GS_TOPK;
-	note_job(sorter, &sorter->shown);
+	sorter_note_job(sorter, &sorter->shown);
 	if (sorter->runs)
 	{
 		sorter->shown.wanted_bytes = wanted_bytes(sorter);

@@ -35,14 +35,14 @@ begin_tuplesort(const Sorter *sorter)
 }
 
 void
-go_tuplesort(Sorter *sorter, SorterFallback why)
+sorter_go_tuplesort(Sorter *sorter, SorterFallback why)
 {
 	MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 
 	sorter->stats.fallback = why;
 	ereport(DEBUG1, (errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", sorter_fallback_text(why))));
 	roworder_end(&sorter->order);
-	end_job(sorter);
+	sorter_end_job(sorter);
 	sorter->tuplesort = begin_tuplesort(sorter);
 	if (sorter->runs)
 	{

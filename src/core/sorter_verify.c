@@ -54,7 +54,7 @@ sorter_rows_follow(void *arg, const uint32 *rows, uint64 count)
 	{
 		MemoryContext old = MemoryContextSwitchTo(sorter->cxt);
 
-		sorter->verifier = verify_open(comparer_of(sorter), sorter->keys);
+		sorter->verifier = verify_open(sorter_comparer(sorter), sorter->keys);
 		MemoryContextSwitchTo(old);
 	}
 	if (!verify_part(sorter->verifier, how, rows, count))
