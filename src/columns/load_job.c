@@ -6,10 +6,10 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "port/pg_bitutils.h"
-#include "postmaster/bgworker.h"
 #include "storage/dsm.h"
 #include "utils/memutils.h"
 
+#include "src/base/background_worker.h"
 #include "src/base/compat.h"
 #include "keeper.h"
 #include "load_job.h"
@@ -79,14 +79,9 @@ start_loaders(LoadJob *job, int wanted)
 {
 	BackgroundWorker worker;
 
-	memset(&worker, 0, sizeof(worker));
-	strlcpy(worker.bgw_name, "gpusort columns loader", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "gpusort columns loader", BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "gpusort", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, "gpusort_loader_main", BGW_MAXLEN);
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	background_worker_describe(&worker, "gpusort columns loader", "gpusort_loader_main");
+	worker.bgw_flags |= BGWORKER_BACKEND_DATABASE_CONNECTION;
 	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_notify_pid = MyProcPid;
 	worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(job->segment));
 	memcpy(worker.bgw_extra, &MyDatabaseId, sizeof(Oid));

@@ -4,12 +4,12 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
 #include "storage/spin.h"
 
 #include "shared.h"
+#include "src/base/background_worker.h"
 #include "src/base/shared_struct.h"
 #include "store.h"
 
@@ -97,14 +97,9 @@ register_keeper(void)
 	BackgroundWorker worker;
 	BackgroundWorkerHandle *handle;
 
-	memset(&worker, 0, sizeof(worker));
-	strlcpy(worker.bgw_name, "gpusort columns", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "gpusort columns", BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "gpusort", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, "gpusort_keeper_main", BGW_MAXLEN);
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	background_worker_describe(&worker, "gpusort columns", "gpusort_keeper_main");
+	worker.bgw_flags |= BGWORKER_BACKEND_DATABASE_CONNECTION;
 	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_main_arg = ObjectIdGetDatum(MyDatabaseId);
 	return RegisterDynamicBackgroundWorker(&worker, &handle);
 }

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
 #include "storage/spin.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "src/base/background_worker.h"
 #include "src/base/guc.h"
 #include "src/service/protocol.h"
 #include "stat.h"
@@ -30,16 +30,11 @@ gpu_likely(void)
 	return likely == 1 || (gpusort_service_options && *gpusort_service_options);
 }
 
-/* Fills in what static and dynamic workers have in common. */
+/* Describes the worker, which a session starts; with the server it is restarted, too. */
 static void
 describe_worker(BackgroundWorker *worker)
 {
-	memset(worker, 0, sizeof(*worker));
-	strlcpy(worker->bgw_name, "gpusort service", BGW_MAXLEN);
-	strlcpy(worker->bgw_type, "gpusort service", BGW_MAXLEN);
-	strlcpy(worker->bgw_library_name, "gpusort", BGW_MAXLEN);
-	strlcpy(worker->bgw_function_name, "gpusort_worker_main", BGW_MAXLEN);
-	worker->bgw_flags = BGWORKER_SHMEM_ACCESS;
+	background_worker_describe(worker, "gpusort service", "gpusort_worker_main");
 	worker->bgw_start_time = BgWorkerStart_ConsistentState;
 }
 
@@ -101,7 +96,6 @@ service_demand(void)
 	if (!claim_demand())
 		return ENGINE_OK;
 	describe_worker(&worker);
-	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	if (RegisterDynamicBackgroundWorker(&worker, &handle))
 		return ENGINE_OK;
 	SpinLockAcquire(&all->mutex);
