@@ -73,7 +73,10 @@ extern bool vector_append_slow(Vector *vector, Datum value, bool isnull);
 /* Raises the error for a vector at its limit, with a hint. */
 pg_noreturn extern void vector_limit_error(const Vector *vector);
 
-/* Makes an array of these rows (NULL: all) in the current context.  Raises PostgreSQL's error if it is too large. */
+/*
+ * vectorarray.c: makes an array of these rows (NULL: all) in the current context.  Raises PostgreSQL's error if it is
+ * too large.
+ */
 extern ArrayType *vector_to_array(const Vector *vector, const uint32 *rows, uint64 count, int lower_bound);
 
 /*
