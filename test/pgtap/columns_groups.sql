@@ -12,19 +12,7 @@ CREATE TABLE t (id bigint, i2 int2, i4 int4, i8 int8, o oid, d date, ti time, ts
 INSERT INTO t SELECT g, nullif(g % 7, 3), nullif(g * 7919 % 23, 5) - 11, (g * 31 % 1009)::bigint * 1000000007, nullif(g % 11, 0), date '2020-01-01' + (g % 13)::int, time '10:00' + g % 5 * interval '1 hour',
 	timestamp '2020-01-01' + g % 17 * interval '1 day', timestamptz '2020-01-01 00:00+00' + g % 19 * interval '1 hour', nullif(g % 3, 2) = 1, g % 6 / 2.0, nullif(g % 29, 28) / 4.0 + 1, nullif(g % 37, 36) / 100.0,
 	g % 41 * 1000000000.000001, ('{good,bad,ugly}'::mood[])[g % 4], lpad((g % 9)::text, 32, '0')::uuid FROM generate_series(1, 20000) AS g;
--- extremes, in few pages of their own
-CREATE TABLE odd (LIKE t);
-INSERT INTO odd SELECT * FROM t;
-INSERT INTO odd (id, i2, i4, i8, o, d, ti, ts, tz, f4, f8, n, w) VALUES
-	(30001, -32768, -2147483648, -9223372036854775808, 4294967295, '-infinity', '00:00', '-infinity', '-infinity', '-Infinity', '-Infinity', -9999999999.99, -999999999999999999999999.999999),
-	(30002, 32767, 2147483647, 9223372036854775807, 0, 'infinity', '24:00', 'infinity', 'infinity', 'Infinity', 'Infinity', 9999999999.99, 999999999999999999999999.999999),
-	(30003, 0, 0, 0, 1, '5874897-12-31', '23:59:59.999999', '294276-12-31 23:59:59', '4713-11-24 12:00 BC', 'NaN', 'NaN', 0, 0),
-	(30004, 0, 0, 0, 1, '4713-11-24 BC', '12:00', '2000-01-01', '2000-01-01', '-0', '-0', 0, 0), (30005, 0, 0, 0, 1, NULL, NULL, NULL, NULL, '0', '0', 0, 0);
-CREATE TABLE p (k int, v numeric(8, 2), s int) PARTITION BY RANGE (k);
-CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (5000);
-CREATE TABLE p2 (s int, v numeric(8, 2), k int);
-ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (5000) TO (10000);
-INSERT INTO p SELECT g, g / 10.0, g % 20 FROM generate_series(0, 9999) AS g;
+\ir columns_tables.psql
 CREATE TABLE fractions (f float8);
 INSERT INTO fractions VALUES (0), (0.25), (1), (NULL), (0.5);
 CREATE TABLE keyed (id int PRIMARY KEY, name int, v int);

@@ -17,19 +17,7 @@ INSERT INTO t SELECT g, nullif(g % 7, 3), nullif(g * 7919 % 23, 5) - 11, (g * 31
 ALTER TABLE t ADD COLUMN late int DEFAULT 42;
 INSERT INTO t (id, i4, late) SELECT g, g % 5, g % 3 FROM generate_series(20001, 20100) AS g;
 DELETE FROM t WHERE id % 97 = 0;
--- extremes, in few pages of their own
-CREATE TABLE odd (LIKE t);
-INSERT INTO odd SELECT * FROM t;
-INSERT INTO odd (id, i2, i4, i8, o, d, ti, ts, tz, f4, f8, n, w) VALUES
-	(30001, -32768, -2147483648, -9223372036854775808, 4294967295, '-infinity', '00:00', '-infinity', '-infinity', '-Infinity', '-Infinity', -9999999999.99, -999999999999999999999999.999999),
-	(30002, 32767, 2147483647, 9223372036854775807, 0, 'infinity', '24:00', 'infinity', 'infinity', 'Infinity', 'Infinity', 9999999999.99, 999999999999999999999999.999999),
-	(30003, 0, 0, 0, 1, '5874897-12-31', '23:59:59.999999', '294276-12-31 23:59:59', '4713-11-24 12:00 BC', 'NaN', 'NaN', 0, 0),
-	(30004, 0, 0, 0, 1, '4713-11-24 BC', '12:00', '2000-01-01', '2000-01-01', '-0', '-0', 0, 0), (30005, 0, 0, 0, 1, NULL, NULL, NULL, NULL, '0', '0', 0, 0);
-CREATE TABLE p (k int, v numeric(8, 2), s int) PARTITION BY RANGE (k);
-CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (5000);
-CREATE TABLE p2 (s int, v numeric(8, 2), k int);
-ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (5000) TO (10000);
-INSERT INTO p SELECT g, g / 10.0, g % 20 FROM generate_series(0, 9999) AS g;
+\ir columns_tables.psql
 CREATE TABLE small (k int);
 INSERT INTO small VALUES (3), (5), (NULL), (8), (19000), (3);
 VACUUM ANALYZE t, odd, p, small;
