@@ -13,7 +13,7 @@ typedef struct Grouping
 	List	   *qual;
 	double		groups;
 	PathTarget *target;
-	int			ours;			/* aggregates of ours in the target */
+	int			ours;			/* gpusort's aggregates in the target */
 } Grouping;
 
 /* Copies the window functions of a path for shares.  Returns a partial path and a Gather over it, or NIL. */
