@@ -36,14 +36,9 @@ take_merge_append(const PlannedStmt *stmt, MergeAppend *append, SortBound bound)
 
 	if (!is_ours(append, bound))
 		return &append->plan;
-	scan = makeNode(CustomScan);
-	scan->scan.plan = append->plan;
-	scan->scan.plan.type = T_CustomScan;
-	scan->scan.plan.targetlist = number_columns(append->plan.targetlist, INDEX_VAR);
+	scan = make_replacement(stmt, &append->plan, &gpumergeappend_scan_methods);
 	scan->custom_plans = append->mergeplans;
 	scan->custom_relids = append->apprelids;
-	scan->custom_scan_tlist = resolve_columns(stmt, &append->plan);
 	scan->custom_private = gpusort_write_columns(&columns);
-	scan->methods = &gpumergeappend_scan_methods;
 	return &scan->scan.plan;
 }

@@ -108,6 +108,19 @@ make_custom_scan(const Plan *like, int id, const CustomScanMethods *methods)
 }
 
 CustomScan *
+make_replacement(const PlannedStmt *stmt, const Plan *plan, const CustomScanMethods *methods)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->scan.plan = *plan;
+	scan->scan.plan.type = T_CustomScan;
+	scan->scan.plan.targetlist = number_columns(plan->targetlist, INDEX_VAR);
+	scan->custom_scan_tlist = resolve_columns(stmt, plan);
+	scan->methods = methods;
+	return scan;
+}
+
+CustomScan *
 make_scan_over(List *targets, List *columns, Plan *child, const CustomScanMethods *methods)
 {
 	CustomScan *scan = makeNode(CustomScan);

@@ -16,6 +16,9 @@ extern void fill_node(Plan *plan, const Plan *like, int id);
 /* Makes a CustomScan with the costs and parameters of a plan, an id, and nothing else. */
 extern CustomScan *make_custom_scan(const Plan *like, int id, const CustomScanMethods *methods);
 
+/* Makes a CustomScan that takes the place of a plan, whose id, parameters, InitPlans, costs and columns it has. */
+extern CustomScan *make_replacement(const PlannedStmt *stmt, const Plan *plan, const CustomScanMethods *methods);
+
 /* Makes a CustomScan over a child, with a target list and scan columns, in a PlanCustomPath: costs are set there. */
 extern CustomScan *make_scan_over(List *targets, List *columns, Plan *child, const CustomScanMethods *methods);
 

@@ -36,22 +36,16 @@
 
 static planner_hook_type prev_planner;
 
-/* Makes the node that replaces a Sort.  Keeps its id, parameters, InitPlans and costs, for rescans and EXPLAIN. */
+/* Makes the node that replaces a Sort. */
 static Plan *
 make_gpusort(const PlannedStmt *stmt, Sort *sort)
 {
-	CustomScan *scan = makeNode(CustomScan);
+	CustomScan *scan = make_replacement(stmt, &sort->plan, &gpusort_scan_methods);
 	const SortColumns columns = SORT_COLUMNS_OF(sort);
 
-	scan->scan.plan = sort->plan;
-	scan->scan.plan.type = T_CustomScan;
-	scan->scan.scanrelid = 0;
-	scan->scan.plan.targetlist = number_columns(sort->plan.targetlist, INDEX_VAR);
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	scan->custom_plans = children_for_explain(outerPlan(sort));
-	scan->custom_scan_tlist = resolve_columns(stmt, &sort->plan);
 	scan->custom_private = gpusort_write_columns(&columns);
-	scan->methods = &gpusort_scan_methods;
 	return (Plan *) scan;
 }
 
