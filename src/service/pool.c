@@ -26,7 +26,8 @@ typedef struct pool_job
 } pool_job;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work_there = PTHREAD_COND_INITIALIZER, work_done = PTHREAD_COND_INITIALIZER;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+static pthread_cond_t work_there = PTHREAD_COND_INITIALIZER, work_done;
 static int wanted_threads; /* 0: one for each core */
 static int started;		   /* threads, which never end */
 static pool_job *current;
@@ -39,6 +40,25 @@ gsd_pool_threads(int threads)
 	pthread_mutex_lock(&mutex);
 	wanted_threads = threads;
 	pthread_mutex_unlock(&mutex);
+}
+
+/* Makes a condition whose waits end by the clock that nobody sets. */
+static void
+make_condition(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+/* Prepares for the first turn. */
+static void
+prepare(void)
+{
+	make_condition(&work_done);
 }
 
 /* Takes units of a job until there are none. */
@@ -111,7 +131,7 @@ wait_and_look(connection *c, pthread_cond_t *condition, bool busy)
 	struct timespec until;
 	int cancelled;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += LOOK_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
@@ -162,7 +182,7 @@ await_turn(connection *c, turn_queue *queue)
 	pool_turn *mine = &c->turn;
 	bool there = true;
 
-	pthread_cond_init(&mine->come, NULL);
+	make_condition(&mine->come);
 	mine->mine = false;
 	mine->next = NULL;
 	if (queue->last != NULL)
@@ -186,6 +206,7 @@ gsd_turn_enter(connection *c, turn_queue *queue)
 	int cores = gsd_cores() < GSD_MAX_THREADS ? gsd_cores() : GSD_MAX_THREADS;
 	bool mine = true;
 
+	(void) pthread_once(&prepared, prepare);
 	atomic_store(&c->cancelled, false);
 	pthread_mutex_lock(&mutex);
 	if (queue->left > 0)
