@@ -65,7 +65,8 @@ static const Replacement replacements[] = {
 
 /* Cache of replacements that everybody may execute, valid until a function of the database changes. */
 static Oid	ours[lengthof(replacements)];
-static bool ours_known = false;
+static uint64 changes = 1;		/* of functions, as far as this session has heard */
+static uint64 found_at = 0;		/* their number when the replacements were looked up */
 
 bool		plan_has_replaced_aggregates = false;
 
@@ -73,7 +74,7 @@ bool		plan_has_replaced_aggregates = false;
 static void
 forget_ours(Datum argument, int cacheid, uint32 hashvalue)
 {
-	ours_known = false;
+	changes++;
 }
 
 /* Returns true if everybody, whoever that is, may execute this function. */
@@ -138,18 +139,18 @@ find_replacement(const Replacement *replacement, Oid extension)
 static void
 find_ours(void)
 {
+	uint64		now = changes;	/* before the look, during which more may come */
 	Oid			extension;
 
-	if (ours_known)
+	if (found_at == now)
 		return;
-	ours_known = true;
 	/* first, so that an error leaves no stale entries */
 	memset(ours, 0, sizeof(ours));
 	extension = get_extension_oid("gpusort", true);
-	if (!OidIsValid(extension))
-		return;
-	for (int i = 0; i < (int) lengthof(replacements); i++)
+	for (int i = 0; i < (int) lengthof(replacements) && OidIsValid(extension); i++)
 		ours[i] = find_replacement(&replacements[i], extension);
+	/* last, so that after an error the next query looks again */
+	found_at = now;
 }
 
 /* Returns the index of a PostgreSQL aggregate's replacement, or -1. */

@@ -101,6 +101,18 @@ like(shown(), qr/gpu_count_distinct/, 'a new session finds the new extension');
 $s->query_safe('DISCARD PLANS');
 like($s->query_safe($explain), qr/gpu_count_distinct/, 'and so does an old one');
 
+# an error while ours are looked up: the next query looks again
+my $locker = $node->background_psql('postgres');
+my $fresh = $node->background_psql('postgres', on_error_stop => 0);
+$locker->query_safe('BEGIN; LOCK TABLE pg_depend');
+$fresh->query_safe("SET lock_timeout = '10ms'");
+(undef, $failed) = $fresh->query("EXPLAIN (VERBOSE, COSTS OFF) $query");
+ok($failed, 'a look-up that fails');
+$fresh->{stderr} = '';
+$locker->query_safe('ROLLBACK');
+like($fresh->query_safe("EXPLAIN (VERBOSE, COSTS OFF) $query"), qr/gpu_count_distinct/, 'is made again');
+$_->quit foreach $locker, $fresh;
+
 # rows that only some roles see
 sql('CREATE TABLE secrets AS SELECT i % 7 AS x, CASE WHEN i % 2 = 0 THEN \'anna\' ELSE \'ben\' END AS owner
 	FROM generate_series(1, 1000) AS i;
