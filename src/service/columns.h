@@ -43,6 +43,8 @@ void gsd_host_give(uint64_t bytes);
 bool gsd_scratch_count(uint64_t bytes);
 void gsd_scratch_give(uint64_t bytes);
 uint64_t gsd_scratch_quota(void);
+/* Allocates by alloc(NULL, bytes); where the system has no more memory, what is kept for later questions goes first. */
+void *gsd_host_alloc(void *(*alloc)(void *arg, size_t bytes), size_t bytes);
 /* Memory of a place, counted, and cleared when it is freed, as another database may have it next. */
 gs_status gsd_place_alloc(place *p, uint64_t bytes, char **block);
 void gsd_place_free(place *p, char *block, uint64_t bytes);

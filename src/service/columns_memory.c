@@ -255,13 +255,14 @@ gsd_host_give(uint64_t bytes)
 }
 
 /*
- * Allocates host memory.
+ * Allocates a block of host memory.
  */
-static char *
-host_alloc(uint64_t bytes)
+static void *
+alloc_block(void *arg, size_t bytes)
 {
 	void *block;
 
+	(void) arg;
 	if (bytes < MAPPED_BYTES)
 		return posix_memalign(&block, GS_ALIGN, bytes) == 0 ? block : NULL;
 	block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -269,6 +270,21 @@ host_alloc(uint64_t bytes)
 		return NULL;
 	(void) madvise(block, bytes, MADV_DONTDUMP);
 	return block;
+}
+
+void *
+gsd_host_alloc(void *(*alloc)(void *arg, size_t bytes), size_t bytes)
+{
+	void *block = alloc(NULL, bytes);
+
+	if (block != NULL)
+		return block;
+	gsd_scratch_drop();
+	block = alloc(NULL, bytes);
+	if (block != NULL)
+		return block;
+	gsd_copies_drop();
+	return alloc(NULL, bytes);
 }
 
 gs_status
@@ -281,7 +297,7 @@ gsd_place_alloc(place *p, uint64_t bytes, char **block)
 	if (!take(p, bytes))
 		return GS_NOMEM;
 	if (p->dev == NULL)
-		memory = host_alloc(bytes);
+		memory = gsd_host_alloc(alloc_block, bytes);
 	else
 	{
 		pthread_mutex_lock(&p->mutex);

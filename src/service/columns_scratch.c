@@ -188,7 +188,7 @@ scratch_alloc(void *arg, size_t bytes)
 		return NULL;
 	}
 	if (block == NULL)
-		block = gs_default_host()->alloc(NULL, bytes);
+		block = gsd_host_alloc(gs_default_host()->alloc, bytes);
 	if (block == NULL)
 		gsd_scratch_give(bytes);
 	return block;
