@@ -230,7 +230,7 @@ codes_of(StringCodes *codes, const char *p, uint32 bytes)
 		codes->too_wide = true;
 	if (codes->sent && bytes > GSD_DICTIONARY_MOST_BYTES)
 		return GSD_NO_CODE;
-	codes->full = codes->full || codes->bytes + more > codes->most_bytes;
+	codes->full = codes->full || codes->bytes + codes->question_bytes + more > codes->most_bytes;
 	if (codes->too_wide || codes->full)
 		return GSD_NO_CODE;
 	if (codes->count == codes->room)
@@ -438,4 +438,26 @@ codes_of_dictionary(StringCodes *codes, DictionaryFile *file, uint32 *count, con
 	}
 	*why = NULL;
 	return of;
+}
+
+void
+codes_begin_question(StringCodes *codes)
+{
+	codes->question_bytes = 0;
+	if (codes->question_context != NULL)
+		MemoryContextReset(codes->question_context);
+}
+
+uint32 *
+codes_alloc_numbers(StringCodes *codes, uint32 count)
+{
+	Size		bytes = (Size) count * sizeof(uint32);
+
+	if (codes->bytes + codes->question_bytes + bytes > codes->most_bytes)
+		return NULL;
+	if (codes->question_context == NULL)
+		codes->question_context = AllocSetContextCreate(codes->context, "gpusort numbers of strings",
+														ALLOCSET_SMALL_SIZES);
+	codes->question_bytes += bytes;
+	return MemoryContextAllocExtended(codes->question_context, bytes + sizeof(uint32), MCXT_ALLOC_HUGE);
 }

@@ -73,6 +73,8 @@ typedef struct StringCodes
 	Size		bytes;			/* of the list, as it is sent or lies in memory, */
 	Size		most_bytes;		/* which may be this many */
 	MemoryContext context;		/* of the list */
+	Size		question_bytes; /* of numbers for the open question, within the same limit, */
+	MemoryContext question_context; /* and where they are */
 	const StringRanks *ranks;	/* the question is about these, and no string is added; NULL: it is about codes */
 	/*
 	 * A bit for each of so many codes, and one that is not set for each further one: no row that passes the query's
@@ -96,6 +98,12 @@ extern uint32 codes_of(StringCodes *codes, const char *p, uint32 bytes);
  * current context.  NULL, with the reason: there is no room for them, or they are impossible.
  */
 extern uint32 *codes_of_dictionary(StringCodes *codes, DictionaryFile *file, uint32 *count, const char **why);
+
+/* Begins a question: what numbers the one before had are freed. */
+extern void codes_begin_question(StringCodes *codes);
+
+/* Returns memory for so many numbers, until the next question begins; NULL: there is no room. */
+extern uint32 *codes_alloc_numbers(StringCodes *codes, uint32 count);
 
 /* Why no answer comes from a dictionary that is not sound: something in it has been found to be impossible. */
 extern const char codes_impossible[];

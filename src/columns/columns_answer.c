@@ -248,6 +248,7 @@ make_question(Asking *asking, const StoreQuestion **about)
 	const StoreQuestion *further = NULL;
 	const char *why = NULL;
 
+	leaves_begin_question(query);
 	for (int i = asking->count - 1; i >= 0 && why == NULL; i--)
 	{
 		Leaf	   *leaf = &asking->first[i];

@@ -284,16 +284,20 @@ numbers_of_leaf(const AskedLeaves *asked, const Leaf *leaf, const ColumnsQuery *
 		return codes;
 	}
 	*count = leaf != asked->held ? leaf->nshared[column] : all->limit + all->count;
-	all->bytes += (Size) *count * sizeof(uint32);
-	if (all->bytes > all->most_bytes)
-	{
+	own = codes_alloc_numbers(all, *count);
+	if (own == NULL)
 		*why = codes_no_room;
-		return NULL;
-	}
-	own = palloc_extended(((Size) *count + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
-	for (uint32 code = 0; code < *count; code++)
+	for (uint32 code = 0; own != NULL && code < *count; code++)
 		own[code] = leaf != asked->held ? numbers[codes[code]] : code;
 	return own;
+}
+
+void
+leaves_begin_question(const ColumnsQuery *query)
+{
+	for (int i = 0; i < query->ncolumns; i++)
+		if (query->codes[i] != NULL)
+			codes_begin_question(query->codes[i]);
 }
 
 const char *

@@ -86,6 +86,9 @@ extern const char *leaves_begin_codes(const AskedLeaves *asked, ServiceLink *lin
 /* Ranks those codes that are to be ranked, all of which are known.  Returns NULL, or why they cannot be. */
 extern const char *leaves_rank_codes(const Leaf *held, ColumnsQuery *query);
 
+/* Begins a question about the query's columns, or about such conditions of it as are known by now. */
+extern void leaves_begin_question(const ColumnsQuery *query);
+
 /*
  * Has the question about a leaf be about ranks of strings that are ranked, about results of functions of strings, and
  * about codes that are shared.  Returns NULL, or why it cannot be.

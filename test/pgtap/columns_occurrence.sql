@@ -117,6 +117,19 @@ INSERT INTO of_partitions VALUES ('SELECT count(*) FROM p WHERE kind = 1 AND s ~
 	('SELECT count(*) FROM p WHERE kind BETWEEN 1 AND 1 AND s NOT ILIKE ''c1\'''), ('SELECT s, count(*) FROM p WHERE kind = 1 AND s LIKE ''b_nl_%7%'' GROUP BY s');
 SELECT answered(q) FROM of_partitions;
 SELECT is((occurring('SELECT part, count(*) FROM p WHERE kind = 1 AND s ~ ''7'' GROUP BY part'))[2], (SELECT count(DISTINCT s)::int FROM p WHERE kind = 1), 'strings of all partitions');
-SELECT gpusort_columns_remove('t'), gpusort_columns_remove('p');
+
+-- questions of which strings occur take no room from the query's own, of which three times as much would be too much
+CREATE TABLE many (kind int, part int, s text) PARTITION BY LIST (part);
+CREATE TABLE many1 PARTITION OF many FOR VALUES IN (1);
+CREATE TABLE many2 PARTITION OF many FOR VALUES IN (2);
+INSERT INTO many SELECT i % 50, 1 + (i % 50 = 0)::int, 's' || CASE i % 50 WHEN 0 THEN 0 ELSE i / 3 END FROM generate_series(1, 360000) AS i;
+ALTER TABLE many ALTER s SET STATISTICS 0;
+VACUUM ANALYZE many;
+SELECT gpusort_columns_add('many');
+SET gpusort.work_mem = '1MB';
+SELECT answered('SELECT kind, count(*) FROM many WHERE kind = 1 AND s ~ ''7'' GROUP BY kind');
+SELECT is(occurring('SELECT kind, count(*) FROM many WHERE kind = 1 AND s ~ ''7'' GROUP BY kind'), ARRAY[120000, 7200], 'having asked');
+RESET gpusort.work_mem;
+SELECT gpusort_columns_remove('t'), gpusort_columns_remove('p'), gpusort_columns_remove('many');
 SELECT finish();
 DROP SCHEMA columns_occurrence CASCADE;
