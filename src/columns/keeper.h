@@ -76,6 +76,7 @@ typedef struct KeptTable
 	bool		chosen;			/* by what was read last */
 	bool		gone;			/* to be dropped: the relation is another one, or no longer there */
 	uint64		number;			/* in the service; 0: it is not there */
+	uint64		replaces;		/* number of the table that this one is declared instead of; 0: none */
 	PageMapHeader *shown;		/* what the map shows next */
 	PageMap		map;
 	DictionaryMaps *dictionaries;

@@ -64,6 +64,7 @@ void
 kept_table_inherit(KeptTable *table, const KeptTable *before)
 {
 	memcpy(table->shown->limits, before->shown->limits, sizeof(table->shown->limits));
+	table->replaces = before->number;
 }
 
 /* Has the table be declared anew, with a limit of a column unless there is none. */
@@ -87,18 +88,28 @@ kept_table_outgrown(KeptTable *table, int column, bool no_memory)
 }
 
 /*
- * Returns true if there are entries for more than half of the rows that a table will have when it is loaded, by those
- * of the version that this keeper has published.
+ * Returns the number of rows that a table will have when it is loaded, or that it has at most once it is, by those of
+ * the version that this keeper has published.  While rows change they are no sample: an update takes all rows from some
+ * pages and gives them to others.
  */
+static double
+number_of_rows(const KeptTable *table, const StoreInfo *info)
+{
+	BlockNumber placed = table->shown->held + table->shown->nyoung;
+	BlockNumber others = Max(table->nblocks, placed) - placed;
+
+	if (table->judged)
+		return (double) info->rows + (double) others * MaxHeapTuplesPerPage;
+	return placed > 0 ? (double) info->rows * ((double) others / placed + 1) : 0;
+}
+
+/* Returns true if there are entries for more than half of a table's rows. */
 static bool
 is_too_large(const KeptTable *table, uint32 count, const StoreInfo *info)
 {
-	BlockNumber placed = table->shown->held + table->shown->nyoung;
-	/* what was published may still be a part, though the rest has been read since */
-	bool		loading = table->loading || table->shown->state == PAGE_MAP_LOADING;
-	double		pages = Max(loading ? table->nblocks : placed, placed);
+	double		rows = number_of_rows(table, info);
 
-	return placed > 0 && info->rows > 0 && count > (double) info->rows * pages / placed / 2;
+	return info->rows > 0 && rows > 0 && count > rows / 2;
 }
 
 void

@@ -359,14 +359,18 @@ has_columns(const KeptTable *table, const PageMapHeader *header)
 	return n == header->ncolumns;
 }
 
-/* Returns true if an earlier keeper's map is of this relation and these columns, complete, and of the rows there. */
+/*
+ * Returns true if an earlier keeper's map is of this relation and these columns, complete, and of the rows there.  The
+ * table that this keeper replaces is none: it is given up.
+ */
 static bool
 can_adopt(KeptTable *table, const PageMapHeader *header, ServiceLink *link)
 {
 	StoreInfo	info;
 	EngineFailure why;
 
-	return memcmp(&header->key, &table->shown->key, sizeof(PageMapKey)) == 0 && has_columns(table, header) &&
+	return header->table != table->replaces &&
+		memcmp(&header->key, &table->shown->key, sizeof(PageMapKey)) == 0 && has_columns(table, header) &&
 		pg_atomic_read_u64((pg_atomic_uint64 *) &header->sequence) % 2 == 0 && header->nblocks <= header->capacity &&
 		header->nyoung <= header->nblocks && header->version > 0 &&
 		store_info(link, table->relation, &info, &why) && info.table == header->table &&

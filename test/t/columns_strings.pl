@@ -28,6 +28,16 @@ sub shows
 	wait_until(sub { $now = shown($table); return $now =~ $pattern }, $name) or diag($now);
 }
 
+# Since when a table is held as a whole, once it is.
+sub ready_since
+{
+	my ($table) = @_;
+	my $since = "SELECT max(ready_since) FROM gpusort_columns WHERE rel = '$table'::regclass";
+
+	wait_until(sub { return run($since) ne '' }, "$table is ready");
+	return run($since);
+}
+
 # Passes if columns answer a query with PostgreSQL's rows, once they are held.
 sub same
 {
@@ -70,7 +80,8 @@ same(q{SELECT s, count(*) FROM u WHERE s >= 'a' GROUP BY s ORDER BY s});
 shows('u', qr/^a ready as is; s ready dictionary, codes of 16 bits 10; x not held$/, 'as before');
 is(run(q{SELECT max(ready_since) FROM gpusort_columns WHERE rel = 'u'::regclass}), $since, 'without a load');
 
-# strings of rows that are gone
+# strings of rows that are gone: their table alone is loaded anew
+my $beside = ready_since('t');
 run(q{CREATE TABLE c (a int, s text)}, q{INSERT INTO c SELECT i, 'c' || i % 900 FROM generate_series(1, 4000) i},
 	'VACUUM c', q{SELECT gpusort_columns_add('c')});
 shows('c', qr/s ready dictionary, codes of 16 bits 900$/, 'held before the changes');
@@ -81,6 +92,31 @@ foreach my $turn (1 .. 3)
 }
 shows('c', qr/s ready dictionary, codes of 16 bits (?:9|1[0-9])\d\d$/,
 	'a new dictionary when most strings are of no row');
+is(ready_since('t'), $beside, 'other tables are held as before');
+
+# rows that are being changed are not gone
+{
+	my $changing = session();
+
+	run(q{CREATE TABLE p (a int, s text)}, q{INSERT INTO p SELECT i, 'p' || i % 9000 FROM generate_series(1, 20000) i},
+		'VACUUM p', q{SELECT gpusort_columns_add('p')});
+	shows('p', qr/s ready dictionary, codes of 16 bits 9000$/, 'held before the changes');
+	my $loaded = ready_since('p');
+	foreach my $part (1 .. 4)
+	{
+		my $pages = run(q{SELECT pg_relation_size('p') / 8192});
+
+		$changing->query_safe("BEGIN; UPDATE p SET a = a + 1 WHERE a <= 5000 * $part");
+		wait_until(
+			sub { return run(q{SELECT max(changed) FROM gpusort_columns WHERE rel = 'p'::regclass}) > $pages / 9 },
+			"pages change, $part");
+		same('SELECT count(*), sum(a) FROM p') for 1 .. 3;
+		$changing->query_safe('ROLLBACK');
+		same('SELECT s, count(*), sum(a) FROM p GROUP BY s ORDER BY s LIMIT 5');
+	}
+	$changing->quit;
+	is(ready_since('p'), $loaded, 'a table is not loaded anew while rows change');
+}
 
 # a cursor whose strings are in a file that a larger one replaces, which another query of the session maps
 run(q{CREATE TABLE f (s text)}, q{INSERT INTO f SELECT 'f' || i % 2000 FROM generate_series(0, 19999) i}, 'VACUUM f',
