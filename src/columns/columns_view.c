@@ -22,6 +22,7 @@
 #include "src/base/compat.h"
 #include "choice.h"
 #include "codes.h"
+#include "held_tables.h"
 #include "page_map.h"
 #include "store.h"
 
@@ -183,11 +184,10 @@ copy_header(ServiceLink *link, Oid relation)
 {
 	EngineFailure why;
 	uint64		number;
-	int			fd = store_map(link, relation, &number, &why);
-	PageMap		map = {0};
+	PageMap		map = {.fd = -1};
 	PageMapHeader *copy;
 
-	if (fd < 0 || !page_map_attach(&map, fd))
+	if (!held_map(link, relation, &number, &map, &why) || map.header == NULL)
 		return NULL;
 	copy = palloc(sizeof(*copy));
 	memcpy(copy, map.header, sizeof(*copy));

@@ -18,7 +18,7 @@
 /* Proofs tried while the keeper moves on; it does so a few times a second. */
 #define PROOF_ATTEMPTS 5
 
-/* The service is asked at most this often for a table that it does not hold. */
+/* After the service gave no map that is the table's, it is asked again at the earliest after this time. */
 #define ASK_MS 100
 
 /* Maps of tables that are held no more are let go of when no query has asked for them in this time. */
@@ -108,20 +108,36 @@ held_dictionary(ServiceLink *link, HeldTable *table, int column, const char **wh
 	return file;
 }
 
+bool
+held_map(ServiceLink *link, Oid relation, uint64 *number, PageMap *map, EngineFailure *failure)
+{
+	for (int attempt = 0; attempt < 2; attempt++)
+	{
+		int			fd = store_map(link, relation, number, failure);
+
+		page_map_detach(map);
+		if (fd < 0)
+			return false;
+		if (!page_map_attach(map, fd) || map->header->state != PAGE_MAP_DROPPED)
+			break;
+	}
+	return true;
+}
+
 /* Asks the service for the relation's map. */
 static void
 ask(ServiceLink *link, HeldTable *table, const char **why)
 {
 	EngineFailure failure;
-	int			fd;
 
 	page_map_detach(&table->map);
-	table->asked_ms = gsd_now_ms();
-	fd = store_map(link, table->relation, &table->table, &failure);
-	if (fd < 0)
+	table->missed_ms = gsd_now_ms();
+	if (!held_map(link, table->relation, &table->table, &table->map, &failure))
 		*why = why_no_file(failure);
-	else if (!page_map_attach(&table->map, fd))
+	else if (table->map.header == NULL)
 		*why = "its map is not readable";
+	else
+		table->missed_ms = 0;	/* when this map is dropped, the next one is there */
 }
 
 HeldTable *
@@ -137,7 +153,7 @@ held_table(ServiceLink *link, Relation rel, const char **why)
 	*why = "its columns are not held";
 	if (table->map.header == NULL || !is_of(table->map.header, rel, all->generation))
 	{
-		if (gsd_now_ms() - table->asked_ms < ASK_MS)
+		if (gsd_now_ms() - table->missed_ms < ASK_MS)
 			return NULL;
 		ask(link, table, why);
 	}
@@ -146,6 +162,7 @@ held_table(ServiceLink *link, Relation rel, const char **why)
 	if (!is_of(table->map.header, rel, all->generation))
 	{
 		*why = "its columns are being loaded again";
+		table->missed_ms = gsd_now_ms();
 		return NULL;
 	}
 	return table;
@@ -195,7 +212,7 @@ held_refuses(Oid relation, AttrNumber number)
 	const HeldTable *entry = entry_of(relation);
 
 	if ((entry->map.header == NULL || entry->map.header->state == PAGE_MAP_DROPPED) &&
-		gsd_now_ms() - entry->asked_ms >= ASK_MS)
+		gsd_now_ms() - entry->missed_ms >= ASK_MS)
 		look_up(relation);
 	return entry->map.header != NULL && entry->map.header->limits[number - 1] >= LIMIT_VALUES;
 }
@@ -247,10 +264,13 @@ held_pages(ServiceLink *link, HeldTable *table, Relation rel, Snapshot snapshot,
 	{
 		if (prove_pages(rel, snapshot, &table->map, keeper, proof))
 			return true;
-		if (attempt == PROOF_ATTEMPTS / 2 && !ask_again(link, table, why))
+		if ((attempt == PROOF_ATTEMPTS / 2 || table->map.header->state == PAGE_MAP_DROPPED) &&
+			!ask_again(link, table, why))
 			return false;
 		if (!is_of(table->map.header, rel, all->generation))
 			return false;
 	}
+	/* its roll passed over the table, as when somebody had it locked, and its next one would come a while later */
+	columns_hurry();
 	return false;
 }

@@ -17,9 +17,15 @@ typedef struct HeldTable
 	uint64		table;			/* its number in the service */
 	PageMap		map;
 	DictionaryMaps *dictionaries;	/* NULL: none was needed */
-	int64		asked_ms;		/* when the service was last asked for the map */
+	int64		missed_ms;		/* when the service last gave no map that is the relation's; 0: it gave one */
 	int64		used_ms;		/* when a query last asked for the table */
 } HeldTable;
+
+/*
+ * Asks the service for a relation's map, once more if its keeper replaces it just then.  Returns false if there is
+ * none.  The map has no header if it is not readable.
+ */
+extern bool held_map(ServiceLink *link, Oid relation, uint64 *number, PageMap *map, EngineFailure *failure);
 
 /*
  * Lets go of maps and dictionaries of tables that are no longer held, every now and then: their memory is freed when

@@ -141,7 +141,10 @@ declare_map(KeptTable *table, uint64 expected, ServiceLink *link, EngineFailure 
 					   why);
 }
 
-/* Makes a map of the table's capacity, in which pages are where an earlier map, if it is one, saw them last. */
+/*
+ * Makes a map of the table's capacity.  It shows what an earlier map, if it is one, has published, so that queries and
+ * keepers that ask for it before the next version find that one.
+ */
 static bool
 make_map(KeptTable *table, const PageMap *earlier)
 {
@@ -150,10 +153,15 @@ make_map(KeptTable *table, const PageMap *earlier)
 	memset(&map, 0, sizeof(map));
 	if (!page_map_create(&map, table->shown, table->capacity))
 		return false;
-	memcpy(map.lsns, table->lsns, table->capacity * sizeof(XLogRecPtr));
-	memcpy(map.segments, table->segments, table->capacity * sizeof(uint32));
 	if (earlier->header != NULL)
-		memcpy(map.buffers, earlier->buffers, Min(earlier->header->capacity, table->capacity) * sizeof(Buffer));
+	{
+		BlockNumber known = Min(earlier->header->capacity, table->capacity);
+
+		memcpy(map.lsns, earlier->lsns, known * sizeof(XLogRecPtr));
+		memcpy(map.segments, earlier->segments, known * sizeof(uint32));
+		memcpy(map.buffers, earlier->buffers, known * sizeof(Buffer));
+		page_map_publish(&map, earlier->header, earlier->held, earlier->young);
+	}
 	table->map = map;
 	return true;
 }

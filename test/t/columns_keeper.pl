@@ -12,6 +12,7 @@ use Time::HiRes qw(sleep time);
 # with wal_level = minimal a lock takes no xid, which would hold windows
 my $node = columns_node('columns_keeper', "wal_level = minimal\nmax_wal_senders = 0");
 my ($out, $err);
+my $compare_t = comparison('t', 'a', 'b');
 
 # Tells all processes another setting.
 sub set
@@ -90,6 +91,62 @@ all_held('as it has grown without a service');
 is(maps(keeper()), '1 1', 'the keeper has a map, and no old one');
 cmp_ok(ready_since('t'), '>', $ready, 'held since it was loaded again');
 
+# A table that grows is held all the time: a larger map shows from the first moment on what the one before showed, and
+# sessions whose map it replaces ask for it at once.
+{
+	my $watching = session();
+
+	run('CREATE TABLE g (a int8, b int4, pad text); ALTER TABLE g ALTER pad SET STORAGE PLAIN', 'CREATE TABLE over ()',
+		q{CREATE FUNCTION unready() RETURNS bigint LANGUAGE plpgsql AS $$
+		DECLARE
+			n bigint := 0;
+		BEGIN
+			WHILE NOT EXISTS (SELECT FROM over) LOOP
+				n := n + (SELECT count(*) FROM gpusort_columns WHERE rel = 'g'::regclass AND state <> 'ready');
+			END LOOP;
+			RETURN n;
+		END $$},
+		q{CREATE FUNCTION unheld() RETURNS int LANGUAGE plpgsql SET gpusort.columns = force AS $$
+		DECLARE
+			n int := 0;
+			reason text;
+		BEGIN
+			FOR i IN 1 .. 100 LOOP
+				BEGIN
+					EXECUTE 'SELECT sum(a) FROM g';
+				EXCEPTION WHEN object_not_in_prerequisite_state THEN
+					GET STACKED DIAGNOSTICS reason = PG_EXCEPTION_DETAIL;
+					n := n + (reason ~ 'not held')::int;
+				END;
+				PERFORM pg_sleep(0.002);
+			END LOOP;
+			RETURN n;
+		END $$});
+	insert_pages('g', 1, 10);
+	run("SELECT gpusort_columns_add('g')");
+	ready_since('g');
+	$watching->{stdin} .= "SELECT 'unready: ' || unready();\n";
+	$watching->{run}->pump_nb;
+	foreach my $pages (1200, 3000, 5500)
+	{
+		my $asking = session();
+
+		while_stopped(
+			sub {
+				insert_pages('g', 1, $pages - run("SELECT pg_relation_size('g') / 8192"));
+				$asking->query_safe('SELECT sum(a) FROM g');
+			});
+		is($asking->query('SELECT unheld()'), 0, "sessions know of a map for $pages pages");
+		$asking->quit;
+		all_held("with $pages pages", comparison('g', 'a', 'b'));
+	}
+	run('INSERT INTO over DEFAULT VALUES');
+	like($watching->query('SELECT 1'), qr/^unready: 0$/m, 'a table that grows stays ready');
+	$watching->quit;
+	run("SELECT gpusort_columns_remove('g')", 'DROP TABLE g');
+	wait_until(sub { tables() == 1 }, 'one table again');
+}
+
 # Tables that lost their choice while no keeper ran are dropped; those of a request that is not committed are not.
 $ready = ready_since('t');
 run("SELECT gpusort_columns_add('$_')") foreach qw(u w);
@@ -145,6 +202,22 @@ sub transaction_of_keeper
 	right('after a vacuum');
 	set('gpusort.columns_roll = 250ms');
 	window_held('after a broken window');
+}
+
+# A table that a roll passed over, as somebody had it locked, is proved again soon after a query has asked for it, and
+# not with the next roll that comes by itself.
+{
+	my $locking = session();
+
+	$locking->query_safe('BEGIN; LOCK t');
+	next_window() for 1 .. 2;
+	set('gpusort.columns_roll = 60s');
+	sleep 1;
+	$locking->query_safe('COMMIT');
+	$locking->quit;
+	wait_until(sub { (compared(run($compare_t)))[1] > 0 }, 'held when a query has asked', 45);
+	set('gpusort.columns_roll = 250ms');
+	window_held('after a lock');
 }
 
 # A keeper that nobody asks ends.
