@@ -20,6 +20,10 @@
 /* Bytes in whose multiples rows get memory, so that the next row of about that size fits in. */
 #define ROW_UNIT 64
 
+/* A row takes memory for as many times its bytes, or this little, rather than memory of its own. */
+#define ROOM_FACTOR 4
+#define LITTLE_ROOM ((Size) 1024)
+
 /* No more of the rows are sampled. */
 #define MOST_SAMPLED 0.05
 
@@ -106,11 +110,14 @@ forget_row(FirstRows *rows, const FirstRow *row)
 	}
 }
 
-/* Gets memory for a row of some bytes: a dropped row's, if that is enough. */
+/*
+ * Gets memory for a row of some bytes: a dropped row's, if that is enough, and not much more: else, once there has been
+ * one such row for each that is kept, all would have the memory of the widest.
+ */
 static void
 make_room(FirstRows *rows, FirstRow *row, Size bytes)
 {
-	if (row->room >= bytes)
+	if (row->room >= bytes && row->room <= Max(ROOM_FACTOR * bytes, LITTLE_ROOM))
 		return;
 	if (row->tuple)
 		pfree(row->tuple);

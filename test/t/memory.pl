@@ -111,6 +111,16 @@ my $many = "SET gpusort.enabled = %s; SELECT count(pad), sum(i * r) FROM ("
 $more = peak(sprintf($many, 'on')) - peak(sprintf($many, 'off'));
 cmp_ok($more, '<', 30000, "50 sorts of 2500 rows take $more kB more than PostgreSQL's");
 
+# the first rows of an order, of which a few at a time are wide: not all have the memory of a wide one in the end
+my $first = <<'SQL';
+SET gpusort.enabled = %s; SELECT max(length(x)), max(n) FROM (SELECT x, count(*) OVER () n FROM
+	(SELECT i, repeat('x', CASE WHEN i > 1000 AND i % 100 = 0 THEN 100000 ELSE 1 END) x FROM t WHERE i <= 100000
+	 OFFSET 0) q ORDER BY i DESC LIMIT 800) p
+SQL
+like(plan_of($node, $first =~ s/.*?; //r), qr/GpuFirst/, 'a page with its total');
+$more = peak($first =~ s/%s/on/r) - peak($first =~ s/%s/off/r);
+cmp_ok($more, '<', 24000, "800 rows, 8 of which are wide, take $more kB more than in PostgreSQL's sort");
+
 # copies of values for comparisons stay within the limit: of large ones, which lie out of line, and of the keys of
 # strings
 $node->safe_psql('postgres', <<'SQL');
