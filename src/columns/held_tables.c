@@ -172,8 +172,14 @@ bool
 held_figures(Oid relation, BlockNumber *held, BlockNumber *young)
 {
 	const HeldTable *entry = tables != NULL ? hash_search(tables, &relation, HASH_FIND, NULL) : NULL;
+	const char *why;
+	ColumnsShared *all = columns_shared(&why);
+	const KeeperShared *keeper = all ? columns_keeper(all) : NULL;
 
 	if (entry == NULL || entry->map.header == NULL || entry->map.header->state == PAGE_MAP_DROPPED)
+		return false;
+	/* a keeper that has ended leaves its map as it was, and only a question finds the next one's */
+	if (keeper == NULL || !columns_window_held(keeper, entry->map.header->window))
 		return false;
 	*held = entry->map.header->held;
 	*young = entry->map.header->nyoung;

@@ -40,7 +40,7 @@ extern HeldTable *held_table(ServiceLink *link, Relation rel, const char **why);
 
 /*
  * Returns the numbers of pages of a relation that are held, without and with a proof by their LSN, as far as the map at
- * hand tells; false if this session has none.
+ * hand tells; false if this session has none, or its keeper has ended.
  */
 extern bool held_figures(Oid relation, BlockNumber *held, BlockNumber *young);
 

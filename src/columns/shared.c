@@ -150,6 +150,8 @@ columns_demand(void)
 
 		if (entry == NULL)
 			return "too many databases have columns";
+		/* before the keeper looks whether anything was asked */
+		pg_atomic_write_u64(&entry->queried_ms, (uint64) gsd_now_ms());
 		if (mine && !register_keeper())
 		{
 			unclaim(all, entry, "no worker slot");

@@ -236,6 +236,28 @@ sub transaction_of_keeper
 	all_held('by the next one');
 }
 
+# A table that grows while there is no keeper, by so much that what the last one held would have another plan cost less:
+# queries ask all the same, so that the next keeper comes.
+{
+	my $session = session();
+	my $sum = 'SELECT sum(a) FROM g';
+
+	run('CREATE TABLE g WITH (parallel_workers = 8) AS SELECT i a FROM generate_series(1, 90000) i', 'VACUUM ANALYZE g',
+		"SELECT gpusort_columns_add('g')");
+	$session->query_safe("SET gpusort.columns = force; $sum; RESET gpusort.columns");
+	set('gpusort.columns_quiet = 1s');
+	wait_until(sub { keeper() eq '' }, 'a keeper ends');
+	set('gpusort.columns_quiet = 60s');
+	run('SET gpusort.columns = off', 'INSERT INTO g SELECT i FROM generate_series(1, 60000) i', 'ANALYZE g');
+	$session->query_safe("SET $_") foreach 'max_parallel_workers_per_gather = 8', 'parallel_setup_cost = 0',
+		'parallel_tuple_cost = 0', 'seq_page_cost = 0.1';
+	like($session->query_safe("EXPLAIN $sum"), qr/GpuColumns/, 'what a keeper held that has ended is no cost');
+	is($session->query_safe($sum), run('SET gpusort.columns = off', $sum), 'the sum');
+	wait_until(sub { keeper() ne '' }, 'a keeper comes');
+	$session->quit;
+	run("SELECT gpusort_columns_remove('g')", 'DROP TABLE g');
+}
+
 # Pages that were loaded and have changed since are not held, though they are all-visible when the keeper comes to know
 # of them: it did not see the table meanwhile, for others had locked it.
 {
