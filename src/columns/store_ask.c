@@ -63,7 +63,10 @@ first_chunk(const gsd_ring *layout, const StoreQuestion *question, uint64 *list,
 	return gsd_slots_end(layout, *behind, further_bytes(question) + ranks_bytes(question));
 }
 
-/* Makes sure that the ring has room for all of a question. */
+/*
+ * Makes sure that the ring has room for all of a question.  Testing strings may have taken so long that the service has
+ * closed the connection, as it does with idle ones.
+ */
 static bool
 make_room(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 {
@@ -71,6 +74,8 @@ make_room(ServiceLink *link, const StoreQuestion *question, EngineFailure *why)
 	uint64		list,
 				behind;
 
+	if (link_left(link) && !link_enlarge(link, link->layout.slots * link->layout.slot_bytes, why))
+		return false;
 	while (first_chunk(&link->layout, question, &list, &behind) + LEAST_CHUNKS > link->layout.slots ||
 		   link->layout.slot_bytes < chunk)
 	{

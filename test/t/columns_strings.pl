@@ -148,6 +148,21 @@ like(run($hashes), qr/^t\|/, 'and after a change');
 kill 'KILL', service_pids($node);
 same($_) foreach @queries[0, 2];
 
+# strings that take seconds to test, in which the service closes the connection, as it lies idle
+{
+	my $out;
+
+	run(q{CREATE TABLE j (s text)}, 'ALTER TABLE j ALTER s SET STATISTICS 0',
+		q{INSERT INTO j SELECT repeat(md5((i % 40)::text), 3) FROM generate_series(1, 1000) i}, 'VACUUM ANALYZE j',
+		q{SELECT gpusort_columns_add('j')});
+	service_with($node, '--idle=1');
+	same('SELECT count(*) FROM j');
+	$node->psql('postgres', 'SET gpusort.columns = force; SET max_parallel_workers_per_gather = 0; '
+			. q{SELECT count(*) FROM j WHERE s !~ '^(.+)(.+)(.+)\1\2\3$'}, stdout => \$out);
+	is($out, 1000, 'a question after a long time');
+	service_with($node, '');
+}
+
 # too little memory for a dictionary
 run(q{CREATE TABLE m (a int, s text, l text)}, q{INSERT INTO m SELECT i, 's' || i % 9, repeat('long' || i % 9000, 200) }
 		. q{FROM generate_series(1, 27000) i}, 'VACUUM m');
