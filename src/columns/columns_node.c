@@ -79,6 +79,8 @@ begin_node(CustomScanState *css, EState *estate, int eflags)
 	node->counted = list_nth_int(list_nth(scan->custom_private, COLUMNS_PRIVATE_COUNTS), COLUMNS_COUNTED) != 0;
 	node->repeated = list_nth_int(list_nth(scan->custom_private, COLUMNS_PRIVATE_COUNTS), COLUMNS_REPEATED) != 0;
 	node->table = css->ss.ss_currentRelation;
+	/* the node's rows are none of the table, as a cursor's are that can be updated (execCurrent.c: search_plan_tree) */
+	css->ss.ss_currentRelation = NULL;
 	node->opened = node->table == NULL;
 	/* the plan of the subquery, which is below, has its lock and checks who may read it */
 	if (node->opened)
