@@ -536,6 +536,20 @@ add_row_orders(ColumnsQuery *query, const ColumnsParts *parts)
 	return NULL;
 }
 
+/*
+ * Returns true if groups are left out that PostgreSQL computes, with their errors, whatever its plan: those that HAVING
+ * tests, or that an order of aggregates compares.
+ */
+static bool
+leaves_computed_groups(const ColumnsQuery *query, const ColumnsParts *parts)
+{
+	bool		computed = parts->having != NIL;
+
+	for (int i = 0; i < query->norders; i++)
+		computed = computed || query->orders[i].member >= query->nkeys;
+	return computed;
+}
+
 const char *
 columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 {
@@ -568,6 +582,9 @@ columns_query(const ColumnsParts *parts, ColumnsQuery *query)
 		why = add_limit(query, parts);
 	if (why == NULL)
 		why = add_row_orders(query, parts);
+	/* guards are those of groups that are returned */
+	if (why == NULL && query->nguards > 0 && leaves_computed_groups(query, parts))
+		why = "a group that is left out may have an infinite date or time";
 	if (why == NULL && query->ncolumns + query->positions + query->ncomputed + query->nfunctions >
 		(int) GS_STEPS_MAX_COLUMNS)
 		why = "it needs too many columns";

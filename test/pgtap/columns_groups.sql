@@ -148,6 +148,10 @@ SELECT same(format('SELECT i2, percentile_cont(ARRAY[0, 0.5, 1]) WITHIN GROUP (O
 SELECT same(q) FROM unnest(ARRAY['SELECT i2, sum(i4 * 2) FROM odd GROUP BY i2', 'SELECT i2, sum(f8) FROM odd WHERE id > 30000 GROUP BY i2', 'SELECT i2, avg(f8) FROM odd WHERE id > 30000 GROUP BY i2', 'SELECT f8 FROM odd GROUP BY f8 ORDER BY f8 DESC LIMIT 3',
 	'SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT percentile_cont(NULL) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT percentile_disc(''{}''::float8[]) WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT i4 FROM odd GROUP BY i4 HAVING sum(i8) > 9e18',
 	'SELECT percentile_cont(''NaN'') WITHIN GROUP (ORDER BY i4) FROM odd', 'SELECT i8, w, i4, count(*) FROM odd GROUP BY i8, w, i4', 'SELECT i2 FROM odd GROUP BY i2 LIMIT -1', 'SELECT DISTINCT f8 FROM odd', 'SELECT DISTINCT f4, n FROM odd', 'SELECT DISTINCT i8, w, i4 FROM odd', 'SELECT DISTINCT f8, i2, 5 FROM odd ORDER BY i2, f8 LIMIT 9', 'SELECT i8 FROM odd GROUP BY i8 ORDER BY i8 LIMIT 5 OFFSET -1']) AS q;
+-- errors of groups that are left out
+SELECT same(q) FROM unnest(ARRAY['SELECT i2, sum(d - d) FROM odd GROUP BY i2 HAVING count(*) > 100', 'SELECT i2, count(*), max(d - d) FROM odd GROUP BY i2 ORDER BY count(*) DESC, i2 LIMIT 1',
+	'SELECT i2, avg(extract(epoch FROM ts - ts)) FROM odd GROUP BY i2 HAVING max(i4) < 100']) AS q;
+SELECT answered(q) FROM unnest(ARRAY['SELECT i2, sum(d - d) FROM t GROUP BY i2 HAVING count(*) > 2800', 'SELECT i2, count(*), max(d - d) FROM t GROUP BY i2 ORDER BY count(*) DESC, i2 LIMIT 1', 'SELECT i2, max(d - d) FROM t GROUP BY i2 ORDER BY i2 LIMIT 2']) AS q;
 SELECT is(reason_of('SELECT f8, count(*) FROM odd GROUP BY f8'), 'zeros of both signs are equal', 'a key of both zeros');
 SELECT is(reason_of('SELECT percentile_cont(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY i4) FROM t WHERE false IS NULL'), NULL, 'no row, no fraction');
 
