@@ -55,6 +55,17 @@ sub query
 	return $text;
 }
 
+# Waits until a table is held, but for columns that cannot be: strings of which most are different.
+sub wait_held
+{
+	my ($self, $table) = @_;
+
+	sleep 1
+		until $self->query("SELECT bool_or(state = 'ready') AND NOT bool_or(state = 'loading') FROM gpusort_columns "
+			. "WHERE rel = '$table'::regclass") eq 't';
+	return;
+}
+
 # Runs a query whose rows psql reads from the socket and throws away, and returns the milliseconds that it took.
 sub discard
 {

@@ -37,10 +37,7 @@ VACUUM ANALYZE lineitem;
 SELECT gpusort_columns_add('lineitem');
 SET max_parallel_workers_per_gather = 0;
 SQL
-# comments are not held, as most are different
-sleep 1
-	until $session->query("SELECT bool_and(state = 'ready') FROM gpusort_columns"
-		. " WHERE rel = 'lineitem'::regclass AND \"column\" <> 'l_comment'") eq 't';
+$session->wait_held('lineitem');
 printf "# processor time of answers from resident columns, %s, %s rows, %s, %s, load %s\n", $ENV{COMMIT} // '',
 	$session->query('SELECT count(*) FROM lineitem'), $session->query('SHOW server_version'), scalar gmtime,
 	`cut -d ' ' -f 1 /proc/loadavg` =~ s/\n//r;

@@ -85,8 +85,7 @@ SELECT gpusort_columns_add('held');
 SET max_parallel_workers_per_gather = 0;
 SET jit = off;
 SQL
-sleep 1
-	until $session->query("SELECT bool_and(state = 'ready') FROM gpusort_columns WHERE rel = 'held'::regclass") eq 't';
+$session->wait_held('held');
 $session->query('SET gpusort.columns = force; SELECT count(*) FROM held; RESET gpusort.columns');
 push @processes, Processor::service($session);
 my $value_cost = constant('COLUMNS_WINDOW_VALUE_COST');

@@ -37,9 +37,7 @@ CREATE TABLE $table AS SELECT (random() * 5000000)::int4 AS customer, (random() 
 VACUUM ANALYZE $table;
 SELECT gpusort_columns_add('$table');
 SQL
-	sleep 1
-		until $session->query("SELECT bool_and(state = 'ready') FROM gpusort_columns WHERE rel = '$table'::regclass")
-		eq 't';
+	$session->wait_held($table);
 	return;
 }
 

@@ -46,8 +46,7 @@ sub median
 }
 
 $session->query('SET max_parallel_workers_per_gather = 0; SET gpusort.columns = force');
-sleep 1
-	until $session->query("SELECT bool_and(state = 'ready') FROM gpusort_columns WHERE rel = 'hits'::regclass") eq 't';
+$session->wait_held('hits');
 printf "# processor time of functions of strings over columns, %s, %s rows, %s different URLs, %s, %s, load %s\n",
 	$ENV{COMMIT} // '', $session->query('SELECT count(*) FROM hits'),
 	$session->query(q{SELECT distinct_values FROM gpusort_columns WHERE "column" = 'url'}),
