@@ -4,6 +4,7 @@ use strict;
 use warnings;
 
 use File::Basename;
+use GpuSortService qw(wait_until);
 use GpuSortTest;
 use GpuSortWire;
 use PostgreSQL::Test::Cluster;
@@ -400,17 +401,18 @@ unlike(plan_of($node, 'SELECT * FROM texts ORDER BY id LIMIT 10', 'VERBOSE, COST
 	}
 	my $offset = -s $node->logfile;
 	$node->kill9;
-	# they notice before their clients read
-	sleep 2;
+	my $said = sub {
+		my $pid = $_[0]->pid;
+		return scalar(grep { /\[$pid\].*terminating connection due to/ } split /\n/, slurp_file($node->logfile, $offset));
+	};
+	wait_until(sub { return $said->($waiting{off}) && $said->($waiting{on}) }, 'they notice before their clients read');
 	for my $mode ('off', 'on')
 	{
 		my $session = $waiting{$mode};
 		1 while $session->more;
 		cmp_ok(length $session->{bytes}, '<', length $whole, "output $mode: the answer ends with the server");
 		ok(substr($whole, 0, length $session->{bytes}) eq $session->{bytes}, 'in the middle, with nothing behind it');
-		my $pid = $session->pid;
-		is(scalar(grep { /\[$pid\].*terminating connection due to/ } split /\n/, slurp_file($node->logfile, $offset)),
-			1, 'which the log says once');
+		is($said->($session), 1, 'which the log says once');
 	}
 }
 
