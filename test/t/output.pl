@@ -403,7 +403,8 @@ unlike(plan_of($node, 'SELECT * FROM texts ORDER BY id LIMIT 10', 'VERBOSE, COST
 	$node->kill9;
 	my $said = sub {
 		my $pid = $_[0]->pid;
-		return scalar(grep { /\[$pid\].*terminating connection due to/ } split /\n/, slurp_file($node->logfile, $offset));
+		my @lines = split /\n/, slurp_file($node->logfile, $offset);
+		return scalar(grep { /\[$pid\].*terminating connection due to/ } @lines);
 	};
 	wait_until(sub { return $said->($waiting{off}) && $said->($waiting{on}) }, 'they notice before their clients read');
 	for my $mode ('off', 'on')
