@@ -9,6 +9,7 @@ use Exporter 'import';
 use GpuSortService;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(columns_node run comparison compared right refused all_held window_held session keeper end_keeper
 	while_stopped next_window waits);
@@ -110,13 +111,19 @@ sub end_keeper
 	wait_until(sub { !-e "/proc/$pid" }, 'the keeper ends');
 }
 
-# Does something while the keeper does nothing, with its last window held.
+# Does something while the keeper does nothing, with its last window held and no table locked.
 sub while_stopped
 {
 	my ($code) = @_;
 	my $pid = keeper();
 
 	stop_process($pid);
+	while (run("SELECT count(*) FROM pg_locks WHERE pid = $pid AND relation >= 16384") ne '0')
+	{
+		kill 'CONT', $pid;
+		usleep(10_000);
+		stop_process($pid);
+	}
 	$code->();
 	kill 'CONT', $pid;
 }
