@@ -113,9 +113,10 @@ held_map(ServiceLink *link, Oid relation, uint64 *number, PageMap *map, EngineFa
 {
 	for (int attempt = 0; attempt < 2; attempt++)
 	{
-		int			fd = store_map(link, relation, number, failure);
+		int			fd;
 
 		page_map_detach(map);
+		fd = store_map(link, relation, number, failure);
 		if (fd < 0)
 			return false;
 		if (!page_map_attach(map, fd) || map->header->state != PAGE_MAP_DROPPED)
@@ -130,7 +131,6 @@ ask(ServiceLink *link, HeldTable *table, const char **why)
 {
 	EngineFailure failure;
 
-	page_map_detach(&table->map);
 	table->missed_ms = gsd_now_ms();
 	if (!held_map(link, table->relation, &table->table, &table->map, &failure))
 		*why = why_no_file(failure);
